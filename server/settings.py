@@ -1,0 +1,99 @@
+"""Every setting of the process, read once from the environment.
+
+Owns: names, defaults, bounds and explanations of settings; the README's table is made from them.
+Never does: read files or the clock, or change after the start.
+Neighbours: `cli.py` and `web/app.py` make one `Settings` and hand it on; nobody else reads the environment.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Settings by environment variable: `RANKCAST_<NAME>`, but the three outside services by their usual names."""
+
+    model_config = SettingsConfigDict(env_prefix="RANKCAST_", extra="ignore", frozen=True)
+
+    # -- outside services; each one that is not named is started by the process itself (`make run`)
+    redis_url: str | None = Field(None, validation_alias=AliasChoices("REDIS_URL", "redis_url"))
+    database_url: str | None = Field(None, validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    kafka_bootstrap: str | None = Field(
+        None, validation_alias=AliasChoices("KAFKA_BOOTSTRAP_SERVERS", "kafka_bootstrap")
+    )
+
+    # -- the process
+    host: str = Field("127.0.0.1", description="address that HTTP and WebSocket listen on")
+    port: int = Field(
+        8000, ge=0, le=65535, description="port that HTTP and WebSocket listen on; 0: a free one"
+    )
+    data_dir: Path = Field(Path(".rankcast"), description="where embedded services keep their data")
+    api_key: SecretStr | None = Field(None, description="key that writes need; embedded stacks make one")
+    log_level: str = Field("info", description="debug, info, warning or error")
+    log_json: bool = Field(False, description="log lines as JSON, one an event")
+    shutdown_grace_s: float = Field(10.0, gt=0, description="how long a stop may take to drain, in seconds")
+
+    # -- the demo season
+    demo: bool = Field(True, description="play football since 1872 as season 1")
+    demo_speed: float = Field(200.0, gt=0, le=100_000, description="demo results a second")
+
+    # -- Kafka
+    topic: str = Field(
+        "match-results", description="topic of the results; rejected ones go to <topic>.rejected"
+    )
+    topic_partitions: int = Field(8, ge=1, le=1024, description="partitions of the topic where we create it")
+    create_topics: bool = Field(True, description="create missing topics")
+    group_prefix: str = Field(
+        "rankcast", description="consumer groups are <prefix>-ingest and <prefix>-persist"
+    )
+    check_key: bool = Field(True, description="refuse records whose key is not their player id (wrong_key)")
+    fetch_max_records: int = Field(
+        5000, ge=1, description="records of one partition that are handled at once"
+    )
+
+    # -- Redis
+    batch_max: int = Field(500, ge=1, le=500, description="results in one call of the submit script")
+    marker_life_s: int = Field(3600, ge=2, description="how long a dedup marker lives, in seconds")
+    log_length: int = Field(1000, ge=10, description="change log entries that a board keeps, about")
+    applied_every_s: float = Field(1.0, gt=0, description="how often applied moves at least, in seconds")
+
+    # -- PostgreSQL
+    pool_size: int = Field(5, ge=1, le=100, description="PostgreSQL connections of a process")
+    persist_batch_max: int = Field(5000, ge=1, le=20_000, description="results in one transaction")
+    query_timeout_s: float = Field(30.0, gt=0, description="deadline of one PostgreSQL statement, in seconds")
+
+    # -- push
+    tick_ms: int = Field(100, ge=5, le=1000, description="longest tick of the top views, in milliseconds")
+    around_tick_ms: int = Field(
+        1000, ge=50, le=10_000, description="tick of around-me views, in milliseconds"
+    )
+    heartbeat_ms: int = Field(15_000, ge=100, description="silence after which a heartbeat is sent")
+    write_deadline_s: float = Field(
+        10.0, gt=0, description="a socket that takes nothing for so long is cut, 3008"
+    )
+    first_subscription_s: float = Field(
+        10.0, gt=0, description="a socket without a subscription is closed, 3502"
+    )
+    max_subscriptions: int = Field(32, ge=1, description="subscriptions a socket")
+    max_limit: int = Field(1000, ge=1, description="largest limit of a top view")
+    max_radius: int = Field(50, ge=0, description="largest radius of an around view")
+    max_frame_bytes: int = Field(4096, ge=128, description="largest client frame")
+    max_commands_s: int = Field(20, ge=1, description="client commands a second and socket")
+    max_connections: int = Field(100_000, ge=1, description="sockets and streams a process holds")
+    max_connections_per_address: int = Field(0, ge=0, description="sockets from one address; 0: no limit")
+    outbox_bytes: int = Field(
+        65_536, ge=1024, description="unsent bytes after which a socket is owed a version"
+    )
+    resume_positions: int = Field(64, ge=0, description="positions of a watched view that can be resumed")
+    origins: Annotated[list[str], NoDecode] = Field(
+        [], description="origins of pages that may connect; empty: all"
+    )
+    token_secret: SecretStr | None = Field(
+        None, description="HS256 secret of viewers' tokens; none: reads are open"
+    )
+
+    # -- HTTP
+    max_results_per_post: int = Field(1000, ge=1, description="results in one POST")
+    max_body_bytes: int = Field(1_048_576, ge=1024, description="largest HTTP body")
