@@ -1,8 +1,8 @@
 """The one table of what can be refused: code words, what they mean to a caller, and the socket's close codes.
 
 Owns: every code word that leaves the process (problem details, socket `error` frames) and every close code.
-Never does: raise by itself, or know HTTP frameworks or sockets. Reason codes of results that are refused on the
-way from Kafka live with their rules in `core/results.py`; HTTP repeats them in `errors`.
+Never does: raise by itself, or know HTTP frameworks or sockets. Reason codes of results that are refused on
+the way from Kafka live with their rules in `core/results.py`; HTTP repeats them in `errors`.
 Neighbours: `web/problems.py` turns a `RankcastError` into RFC 9457, `live/session.py` into an `error` frame.
 """
 

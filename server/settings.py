@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
 class Settings(BaseSettings):
-    """Settings by environment variable: `RANKCAST_<NAME>`, but the three outside services by their usual names."""
+    """Settings by environment variable: `RANKCAST_<NAME>`, outside services by their usual names."""
 
     model_config = SettingsConfigDict(env_prefix="RANKCAST_", extra="ignore", frozen=True)
 
