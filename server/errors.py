@@ -26,6 +26,7 @@ KINDS: dict[str, ErrorKind] = {
     "limit_too_big": ErrorKind(400, "The limit is above the largest that is served"),
     "radius_too_big": ErrorKind(400, "The radius is above the largest that is served"),
     "frame_too_big": ErrorKind(413, "The message is larger than is taken"),
+    "body_too_big": ErrorKind(413, "The body is larger than is taken"),
     "batch_too_big": ErrorKind(413, "There are more results than one call may carry"),
     "unauthorized": ErrorKind(401, "This call needs the API key"),
     "permission_denied": ErrorKind(403, "This is not open to the caller"),

@@ -6,22 +6,36 @@ Neighbours: `cli.py` and `web/app.py` make one `Settings` and hand it on; nobody
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
 class Settings(BaseSettings):
     """Settings by environment variable: `RANKCAST_<NAME>`, outside services by their usual names."""
 
-    model_config = SettingsConfigDict(env_prefix="RANKCAST_", extra="ignore", frozen=True)
+    # an empty variable is one that is not set: compose files pass those on
+    model_config = SettingsConfigDict(
+        env_prefix="RANKCAST_", extra="ignore", frozen=True, env_ignore_empty=True
+    )
 
     # -- outside services; each one that is not named is started by the process itself (`make run`)
-    redis_url: str | None = Field(None, validation_alias=AliasChoices("REDIS_URL", "redis_url"))
-    database_url: str | None = Field(None, validation_alias=AliasChoices("DATABASE_URL", "database_url"))
+    redis_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("REDIS_URL", "redis_url"),
+        description="Redis or Valkey, `redis://…`; not named: `serve` starts one",
+    )
+    database_url: str | None = Field(
+        None,
+        validation_alias=AliasChoices("DATABASE_URL", "database_url"),
+        description="PostgreSQL, `postgresql://…`; not named: `serve` starts one",
+    )
     kafka_bootstrap: str | None = Field(
-        None, validation_alias=AliasChoices("KAFKA_BOOTSTRAP_SERVERS", "kafka_bootstrap")
+        None,
+        validation_alias=AliasChoices("KAFKA_BOOTSTRAP_SERVERS", "kafka_bootstrap"),
+        description="Kafka brokers, `host:port,…`; not named: `serve` starts one",
     )
 
     # -- the process
@@ -31,7 +45,9 @@ class Settings(BaseSettings):
     )
     data_dir: Path = Field(Path(".rankcast"), description="where embedded services keep their data")
     api_key: SecretStr | None = Field(None, description="key that writes need; embedded stacks make one")
-    log_level: str = Field("info", description="debug, info, warning or error")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="debug, info, warning or error"
+    )
     log_json: bool = Field(False, description="log lines as JSON, one an event")
     shutdown_grace_s: float = Field(10.0, gt=0, description="how long a stop may take to drain, in seconds")
 
@@ -41,12 +57,12 @@ class Settings(BaseSettings):
 
     # -- Kafka
     topic: str = Field(
-        "match-results", description="topic of the results; rejected ones go to <topic>.rejected"
+        "match-results", description="topic of the results; rejected ones go to `<topic>.rejected`"
     )
     topic_partitions: int = Field(8, ge=1, le=1024, description="partitions of the topic where we create it")
     create_topics: bool = Field(True, description="create missing topics")
     group_prefix: str = Field(
-        "rankcast", description="consumer groups are <prefix>-ingest and <prefix>-persist"
+        "rankcast", description="consumer groups are `<prefix>-ingest` and `<prefix>-persist`"
     )
     check_key: bool = Field(True, description="refuse records whose key is not their player id (wrong_key)")
     fetch_max_records: int = Field(
@@ -88,7 +104,7 @@ class Settings(BaseSettings):
     )
     resume_positions: int = Field(64, ge=0, description="positions of a watched view that can be resumed")
     origins: Annotated[list[str], NoDecode] = Field(
-        [], description="origins of pages that may connect; empty: all"
+        [], description="origins of pages that may connect, with commas between; empty: all"
     )
     token_secret: SecretStr | None = Field(
         None, description="HS256 secret of viewers' tokens; none: reads are open"
@@ -97,3 +113,48 @@ class Settings(BaseSettings):
     # -- HTTP
     max_results_per_post: int = Field(1000, ge=1, description="results in one POST")
     max_body_bytes: int = Field(1_048_576, ge=1024, description="largest HTTP body")
+
+    @field_validator("origins", mode="before")
+    @classmethod
+    def _split_origins(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return [part.strip() for part in value.split(",") if part.strip()]
+
+
+class SettingRow(NamedTuple):
+    """One line of the settings table."""
+
+    variable: str
+    default: str
+    meaning: str
+
+
+def variable(field: str) -> str:
+    """The environment variable of a field of `Settings`: what a refusal names beside the limit."""
+    alias = Settings.model_fields[field].validation_alias
+    if isinstance(alias, AliasChoices):
+        return str(alias.choices[0])
+    return f"RANKCAST_{field.upper()}"
+
+
+def rows() -> list[SettingRow]:
+    """Every setting in order, as the README's table has it."""
+    return [
+        SettingRow(variable(name), _shown(field.default), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def table() -> str:
+    """The settings as a Markdown table."""
+    lines = [f"| `{row.variable}` | {row.default} | {row.meaning} |" for row in rows()]
+    return "\n".join(["| variable | default | meaning |", "| --- | --- | --- |", *lines])
+
+
+def _shown(default: object) -> str:
+    if default is None or default is PydanticUndefined or default == []:
+        return ""
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return f"`{default}`"

@@ -1,0 +1,67 @@
+"""How log lines look: one line an event, for people or as JSON, for our own code and for libraries alike.
+
+Owns the set-up of structlog and of the standard library's logging. Never decides what is logged, and never
+shows local variables, which hold keys and passwords; an event is a word (`board_lost`) with its board, epoch,
+version, partition and offset beside it.
+Neighbours: `cli.py` calls `set_up` once, before anything else of a run.
+"""
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import Processor
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+# What these say at info is their own bookkeeping; aiokafka repeats each broker fault several times a second.
+QUIET = {"uvicorn": "warning", "uvicorn.error": "warning", "aiokafka": "error", "asyncio": "warning"}
+
+
+def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
+    """Send events of `level` (a word of `LEVELS`) and above to `stream`, standard error where none is given."""
+    out = stream or sys.stderr
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=_last(out, as_json=as_json)))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(LEVELS[level])
+    for name, lowest in QUIET.items():
+        logging.getLogger(name).setLevel(max(LEVELS[level], LEVELS[lowest]))
+    structlog.configure(
+        processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        cache_logger_on_first_use=False,  # the tests set it up more than once in a process
+    )
+
+
+def _shared() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+
+
+def _last(out: TextIO, *, as_json: bool) -> list[Processor]:
+    """Processors of the formatter; lines of libraries pass `_from_library` first to get the same fields."""
+    head: list[Processor] = [_from_library, structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if as_json:
+        return [*head, structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    plain = structlog.dev.plain_traceback
+    return [*head, structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=plain)]
+
+
+def _from_library(logger: object, name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Give a line of the standard library's logging the level, time and logger that our own lines have."""
+    if event["_from_structlog"]:
+        return event
+    record: logging.LogRecord = event["_record"]
+    event["logger"] = record.name
+    if record.exc_info:
+        event["exc_info"] = record.exc_info
+    for processor in _shared():
+        event = processor(logger, record.levelname.lower(), event)  # type: ignore[assignment]  # ours give mappings
+    return event
