@@ -1,0 +1,44 @@
+"""Embedded Valkey: `noeviction` and an append-only file, as production has it, on a loopback port.
+
+Owns the server's settings and its password, which goes in by standard input and so shows in no process list.
+Never does: decide when it runs. Neighbours: `process.py` starts and stops it, `stack.py` and tests hold it.
+"""
+
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from server.embedded import binaries
+from server.embedded.process import HOST, Launch, Service
+
+
+class Valkey(Service):
+    """`folder` holds the append-only file. Without `durable` nothing is written: for tests."""
+
+    name = "Valkey"
+
+    def __init__(self, folder: Path, password: str, *, durable: bool = True) -> None:
+        super().__init__(folder)
+        self._password = password
+        self._durable = durable
+
+    @property
+    def address(self) -> str:
+        """redis:// URL of database 0, with the password."""
+        return f"redis://:{self._password}@{HOST}:{self.port}/0"
+
+    def _launch(self) -> Launch:
+        lines = [
+            f"bind {HOST}",
+            f"port {self.port}",
+            f"requirepass {self._password}",
+            "maxmemory-policy noeviction",
+            f"appendonly {'yes' if self._durable else 'no'}",
+            "appendfsync everysec",
+            'save ""',  # the append-only file alone: a snapshot beside it would only cost a fork
+        ]
+        return Launch([binaries.valkey_server(), "-"], stdin="\n".join(lines) + "\n")
+
+    async def _answers(self) -> bool:
+        async with Redis.from_url(self.address, socket_timeout=2) as client:
+            return bool((await client.info("server"))["process_id"] == self.pid)
