@@ -1,0 +1,39 @@
+"""Players' and seasons' names: which texts are taken as they are.
+
+Owns: the rule. Never does: change a name silently beyond the white space around it.
+Neighbours: `season` and the HTTP and command-line ways to save names.
+"""
+
+import unicodedata
+
+from server.core.refusals import Refusal, shown
+
+MAX_NAME_LENGTH = 64
+"""Longest name, in characters (code points)."""
+_INVISIBLE = ("Zs", "Zl", "Zp", "Cf")
+
+
+def clean_name(value: object) -> str | Refusal:
+    """Return the name without white space around it, or why it is none; PostgreSQL and UTF-8 hold it."""
+    if not isinstance(value, str):
+        return Refusal("bad_name", f"{shown(value)} is no text")
+    if len(value) > 16 * MAX_NAME_LENGTH:  # before anything is computed over it
+        return _too_long(len(value))
+    for character in value:
+        category = unicodedata.category(character)
+        if category == "Cs":
+            return Refusal(
+                "name_surrogate", f"{shown(value)} has half of a surrogate pair; send the whole character"
+            )
+        if category == "Cc" or character in "\u2028\u2029":
+            return Refusal(
+                "name_control", f"{shown(value)} has the control character {character!a}; leave it out"
+            )
+    name = value.strip()
+    if all(unicodedata.category(character) in _INVISIBLE for character in name):
+        return Refusal("name_empty", f"{shown(value)} has no visible character")
+    return name if len(name) <= MAX_NAME_LENGTH else _too_long(len(name))
+
+
+def _too_long(length: int) -> Refusal:
+    return Refusal("name_too_long", f"the name has {length} characters; at most {MAX_NAME_LENGTH} are taken")
