@@ -10,7 +10,7 @@ import os
 import platform
 from pathlib import Path
 
-from server.embedded.process import EmbeddedError
+from server.embedded.errors import EmbeddedError
 
 REMEDY = "name an outside service by {variable} instead"
 

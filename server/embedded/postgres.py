@@ -22,7 +22,8 @@ from pathlib import Path
 import asyncpg
 
 from server.embedded import binaries
-from server.embedded.process import HOST, EmbeddedError, Launch, Service, account
+from server.embedded.errors import EmbeddedError
+from server.embedded.process import HOST, Launch, Service, account
 
 USER = "rankcast"
 UNPRIVILEGED = "nobody"

@@ -15,22 +15,20 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypedDict
 
 import psutil
 
+from server.embedded.errors import EmbeddedError
+
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.02
 PORT_ATTEMPTS = 3  # somebody else may take a free port before the program does
 HOST = "127.0.0.1"
-
-
-class EmbeddedError(RuntimeError):
-    """An embedded service could not be found, started or stopped; the text is one line for a person."""
 
 
 class _Account(TypedDict, total=False):
@@ -105,6 +103,7 @@ class Service(ABC):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = 0
+        self.on_spawn: Callable[[], None] = lambda: None  # there is a new process, which may not answer yet
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -163,7 +162,7 @@ class Service(ABC):
             return
         if self._process.poll() is None:
             self._process.send_signal(self.stop_signal)
-            self._process.send_signal(signal.SIGCONT)  # one that is paused cannot stop
+            self.resume()  # one that is paused cannot stop
         if not await self._ended(within):
             self.kill()
 
@@ -208,10 +207,11 @@ class Service(ABC):
             raise EmbeddedError(f"{self.name} cannot be started: {error}") from error
         finally:
             os.close(read_end)
+        self.on_spawn()
         await self._ready()
 
     def _spawn(self, launch: Launch, stdin: int) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
+        with self.log.open("wb" if self._process is None else "ab") as log:
             return subprocess.Popen(
                 [str(part) for part in launch.command],
                 stdin=stdin,

@@ -9,8 +9,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from server.embedded.errors import EmbeddedError
 from server.embedded.postgres import Postgres
-from server.embedded.process import EmbeddedError, Service
+from server.embedded.process import Service
 from server.embedded.tansu import Tansu, cluster_id
 from server.embedded.valkey import Valkey
 from tests.services import run
