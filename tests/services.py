@@ -13,7 +13,8 @@ from typing import Any, NoReturn, TypeVar
 import asyncpg
 import pytest
 
-from server.embedded.process import HOST, EmbeddedError, Launch, Service, free_port
+from server.embedded.errors import EmbeddedError
+from server.embedded.process import HOST, Launch, Service, free_port
 from server.embedded.tansu import cluster_id, create_topic
 
 ROOT = Path(__file__).resolve().parent.parent
