@@ -68,6 +68,28 @@ class Settings(BaseSettings):
     fetch_max_records: int = Field(
         5000, ge=1, description="records of one partition that are handled at once"
     )
+    fetch_max_bytes: int = Field(
+        4_194_304, ge=65_536, description="bytes of one partition in one answer of the broker"
+    )
+    topic_replicas: int = Field(3, ge=1, description="copies of a topic that we create, at most one a broker")
+    consumer_groups: bool = Field(
+        True, description="share the partitions with other processes; off: this one reads all of them"
+    )
+    session_timeout_s: float = Field(
+        10.0, ge=1, description="silence after which a consumer loses its partitions, in seconds"
+    )
+    max_poll_interval_s: float = Field(
+        60.0, ge=1, description="longest time without reading before a consumer gives its partitions up"
+    )
+    delivery_timeout_s: float = Field(
+        10.0, gt=0, description="how long Kafka may take to acknowledge a result, in seconds"
+    )
+    max_unsent: int = Field(
+        50_000, ge=1, description="records that may wait for Kafka's acknowledgement in one process"
+    )
+    compression: Literal["none", "gzip", "lz4", "snappy", "zstd"] = Field(
+        "none", description="how records are compressed that we send: none, gzip, lz4, snappy or zstd"
+    )
 
     # -- Redis
     batch_max: int = Field(500, ge=1, le=500, description="results in one call of the submit script")
