@@ -231,7 +231,7 @@ def _season_id(value: object, text_ids: bool) -> int | Refusal:
 def _points(value: object) -> int | Refusal:
     if type(value) is not int:
         return Refusal(
-            "bad_points", f"points {shown(value)} are no integer; send a JSON number without a fraction"
+            "bad_points", f"points {shown(value)} are no integer; send a JSON number of digits alone"
         )
     if value < 0:
         return Refusal("points_negative", f"points {shown(value)} are below 0")
