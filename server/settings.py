@@ -102,6 +102,13 @@ class Settings(BaseSettings):
     persist_batch_max: int = Field(5000, ge=1, le=20_000, description="results in one transaction")
     query_timeout_s: float = Field(30.0, gt=0, description="deadline of one PostgreSQL statement, in seconds")
 
+    # -- keeper
+    keeper_every_s: float = Field(1.0, gt=0, description="how often the keeper looks at boards, in seconds")
+    rebuild_chunk: int = Field(1000, ge=1, le=3900, description="players in one call while a board is loaded")
+    rebuild_lock_s: float = Field(
+        30.0, gt=0, description="how long a killed rebuild keeps others away, in seconds"
+    )
+
     # -- push
     tick_ms: int = Field(100, ge=5, le=1000, description="longest tick of the top views, in milliseconds")
     around_tick_ms: int = Field(

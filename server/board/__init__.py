@@ -1,0 +1,1 @@
+"""Redis: the Lua scripts and the one class that calls them."""

@@ -1,0 +1,85 @@
+"""The live boards in Redis: results go in by the submit script, positions come out.
+
+Owns the calls of `submit.lua` and what a caller learns from them. Never decides what to do about a reply:
+ingest seeks, waits and asks, the keeper rebuilds (`rebuilds.py` has what that needs).
+Neighbours: `feed` calls it, `batch.py` makes the text, `scripts.py` sends it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from server.board.batch import BatchInvalid, SubmitBatch, SubmitReply, parse_reply, submit_args, submit_keys
+from server.board.keys import BoardKeys
+from server.board.position import Applied, new_epoch, text
+from server.board.rebuilds import Rebuilds
+from server.board.scripts import Call, Script, Scripts
+from server.metrics import Metrics
+from server.settings import Settings
+
+LOST_SECONDS = 60
+
+
+class BoardStore:
+    """All boards of one Redis. `rebuilds` has what only the keeper needs."""
+
+    def __init__(self, redis: Redis, settings: Settings, metrics: Metrics) -> None:
+        self._redis = redis
+        self._settings = settings
+        self._metrics = metrics
+        self._scripts = Scripts(redis)
+        self._submit = Script.load("submit")
+        self.rebuilds = Rebuilds(redis, self._scripts, settings)
+
+    async def submit(self, batch: SubmitBatch) -> SubmitReply:
+        """Apply one batch; see `submit_many`."""
+        return (await self.submit_many([batch]))[0]
+
+    async def submit_many(self, batches: Sequence[SubmitBatch]) -> list[SubmitReply]:
+        """Apply batches in their order, in one round trip; replies belong to the batches.
+
+        Sending the same batches again after any error is safe and right. Raises `OutOfRange`, before anything
+        is sent, when a result does not fit its season, `BatchInvalid` for a batch that the script refuses.
+        """
+        replies = await self._run([self._call(batch) for batch in batches])
+        parsed = [parse_reply(reply) for reply in replies]
+        for batch, reply in zip(batches, parsed, strict=True):
+            if reply.saturated and batch.board.rebuild_id is None:
+                self._metrics.saturated.labels(board=batch.season.board).inc(reply.saturated)
+        return parsed
+
+    def _call(self, batch: SubmitBatch) -> Call:
+        life, length = self._settings.marker_life_s, self._settings.log_length
+        args = submit_args(batch, life, length, new_epoch())
+        return Call(self._submit, submit_keys(batch), args, lane=(batch.board.zset, batch.partition))
+
+    async def _run(self, calls: Sequence[Call]) -> list[Any]:
+        try:
+            return await self._scripts.run_many(calls)
+        except ResponseError as error:
+            if str(error).startswith("INVALID "):
+                raise BatchInvalid(str(error).removeprefix("INVALID ")) from error
+            raise
+
+    async def position(self, season_id: int) -> tuple[str, int] | None:
+        """(epoch, version) of the live board, None where there is no board."""
+        epoch, version = await self._redis.hmget(BoardKeys(season_id).meta, ["epoch", "version"])
+        return None if epoch is None or version is None else (text(epoch), int(version))
+
+    async def applied(self, season_id: int) -> Applied | None:
+        """How far the live board has read, None where there is no board."""
+        return Applied.parse(await self._redis.hgetall(BoardKeys(season_id).applied))
+
+    async def report_lost(self, season_id: int) -> None:
+        """Ask the keeper, wherever it runs, to rebuild a board that cannot go on from its `applied`."""
+        await self._redis.set(BoardKeys(season_id).lost, "1", ex=LOST_SECONDS)
+
+    async def reported_lost(self, season_id: int) -> bool:
+        """Whether somebody asked for a rebuild and none has been finished since."""
+        return bool(await self._redis.exists(BoardKeys(season_id).lost))
+
+    async def run_id(self) -> str:
+        """The id that the server gave itself when it started."""
+        return text((await self._redis.info("server"))["run_id"])

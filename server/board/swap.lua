@@ -1,0 +1,33 @@
+-- Puts a board in the making in the place of the live one, if it has read as far, and tells the viewers.
+--
+-- KEYS   1 live ZSET   2 live meta HASH   3 live applied HASH   4 live change log STREAM
+--        5 new ZSET   6 new meta HASH   7 new applied HASH   8 new change log   9 SET of rebuilds   10 lost flag
+-- ARGV   1 channel of the events   2 the new epoch   3 length of the change log, about   4 id of the rebuild
+-- reply  swapped; or, with nothing changed: behind (the live board has read further), unloaded (start over)
+--
+-- A live board of another log does not count. UNLINK takes the old board's memory back in the background;
+-- RENAME onto a key that is there would do it on the spot. No ZSET is a board without players.
+
+local log = redis.call('HGET', KEYS[7], 'log')
+if not log then return 'unloaded' end
+local live = redis.call('HGETALL', KEYS[3])
+local read, same = {}, false
+for i = 1, #live, 2 do
+  if live[i] == 'log' then same = live[i + 1] == log else read[live[i]] = tonumber(live[i + 1]) end
+end
+for partition, offset in pairs(read) do
+  if same and tonumber(redis.call('HGET', KEYS[7], partition) or '0') < offset then return 'behind' end
+end
+
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8], KEYS[10])
+for i = 1, 3 do
+  if redis.call('EXISTS', KEYS[4 + i]) == 1 then redis.call('RENAME', KEYS[4 + i], KEYS[i]) end
+end
+local event = '{"epoch":"' .. ARGV[2] .. '","version":1,"rows":[],"reason":"replaced"}'
+redis.call('HDEL', KEYS[2], 'chunks')
+redis.call('HSET', KEYS[2], 'epoch', ARGV[2], 'version', '1',
+  'run_id', string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))
+redis.call('SREM', KEYS[9], ARGV[4])
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'e', event)
+redis.call('PUBLISH', ARGV[1], event)
+return 'swapped'
