@@ -1,0 +1,203 @@
+"""Results into Kafka: many callers, few batches, and nobody is told "sent" before all copies have it.
+
+Owns: the way from records to acknowledged batches: partition by key, one lane a partition that takes what has
+gathered while its last batch was on the way, a bound on what waits, the delivery deadline.
+Never does: touch a byte of a record. One whose delivery timed out may still arrive; game servers retry safely
+all the same, since a result counts once.
+Neighbours: `web` sends what was posted, `replay` and the demo send files; `lane.py` is one partition's queue.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+
+import orjson
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from server.core.results import MAX_PLAYER_ID, MIN_PLAYER_ID, RawResult, parse_value
+from server.errors import RankcastError
+from server.feed.identity import BrokerAway
+from server.feed.lane import Lane, Part, Record
+from server.feed.partitioner import partition_of
+from server.feed.topics import ensure_topics
+from server.metrics import Metrics
+from server.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+BATCH_BYTES = 262_144
+METADATA_AGE_MS = 30_000
+RECONNECT_SECONDS = 0.2
+
+
+class ResultProducer:
+    """Sends records to one topic; as many callers at once as there are."""
+
+    def __init__(self, settings: Settings, metrics: Metrics, topic: str | None = None) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._topic = topic or settings.topic
+        self._producer: AIOKafkaProducer | None = None
+        self._connecting = asyncio.Lock()
+        self._trouble: Exception | None = None
+        self._lanes: dict[int, Lane] = {}
+        self._unsent = 0
+        self._door = asyncio.Lock()
+        self._room = asyncio.Event()
+        self._keyless = itertools.count()
+
+    async def start(self) -> None:
+        """Connect; where no broker answers within the delivery timeout, the next `send` tries again."""
+        try:
+            async with asyncio.timeout(self._settings.delivery_timeout_s):
+                await self._connected()
+        except TimeoutError:
+            log.warning("producer_not_connected", topic=self._topic, error=repr(self._trouble))
+
+    async def stop(self) -> None:
+        """Send what is under way, until the delivery deadline, and close."""
+        waiting = [task for lane in self._lanes.values() if (task := lane.task) is not None]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=self._settings.delivery_timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _close(producer)
+
+    async def send(self, records: Sequence[Record]) -> None:
+        """Send (key, value) records and return when Kafka has acknowledged all of them.
+
+        None as key: any partition. The bytes are untouched, b"" is a value of no bytes.
+        Raises RankcastError `log_unavailable` when that takes longer than the delivery timeout (what arrived
+        then is unknown), `record_too_big` for a record that the broker does not take.
+        """
+        try:
+            async with asyncio.timeout(self._settings.delivery_timeout_s):
+                await self._admitted(records)
+        except (KafkaError, OSError, TimeoutError) as error:
+            self._metrics.produced.labels("failed").inc(len(records))
+            raise RankcastError(
+                "log_unavailable",
+                f"Kafka did not acknowledge {len(records)} records within "
+                f"{self._settings.delivery_timeout_s:g} s ({self._trouble or error!r}); "
+                "send them again, none counts twice",
+            ) from error
+        self._metrics.produced.labels("acknowledged").inc(len(records))
+
+    async def _admitted(self, records: Sequence[Record]) -> None:
+        async with self._door:  # first come, first served
+            while self._unsent and self._unsent + len(records) > self._settings.max_unsent:
+                self._room.clear()
+                await self._room.wait()
+            self._unsent += len(records)
+        try:
+            await self._delivered(records)
+        finally:
+            self._unsent -= len(records)
+            self._room.set()
+
+    async def _delivered(self, records: Sequence[Record]) -> None:
+        producer = await self._connected()
+        partitions = len(await producer.partitions_for(self._topic))
+        parts = [
+            (self._lane(partition), Part(own)) for partition, own in self._split(records, partitions).items()
+        ]
+        try:
+            for lane, part in parts:
+                lane.add(part)
+            for _, part in parts:
+                await part.delivered
+        finally:
+            for lane, part in parts:  # what was not yet on its way when the caller gave up never goes
+                lane.discard(part)
+
+    def _split(self, records: Sequence[Record], partitions: int) -> dict[int, list[Record]]:
+        split: dict[int, list[Record]] = {}
+        anywhere = next(self._keyless) % partitions
+        for record in records:
+            key = record[0]
+            partition = anywhere if key is None else partition_of(key, partitions)
+            split.setdefault(partition, []).append(record)
+        return split
+
+    def _lane(self, partition: int) -> Lane:
+        if partition not in self._lanes:
+            self._lanes[partition] = Lane(self._topic, partition, self._connected, self._replace)
+        return self._lanes[partition]
+
+    async def _connected(self) -> AIOKafkaProducer:
+        """Return the client, connecting until the caller's deadline where there is none."""
+        async with self._connecting:
+            while self._producer is None:
+                try:
+                    await ensure_topics(self._settings)
+                    self._producer = await _open(self._settings)
+                    self._trouble = None
+                except (BrokerAway, KafkaError, OSError) as error:
+                    self._trouble = error
+                    await asyncio.sleep(RECONNECT_SECONDS)
+            return self._producer
+
+    async def _replace(self, broken: AIOKafkaProducer) -> None:
+        """Give a client up that will never send again; the next batch makes another one."""
+        if self._producer is broken:
+            self._producer = None
+            await _close(broken)
+
+
+async def _open(settings: Settings) -> AIOKafkaProducer:
+    """Connect, idempotent where the broker can do that."""
+    try:
+        return await _started(settings, idempotent=True)
+    except KafkaError as error:
+        producer = await _started(settings, idempotent=False)  # raises where it was not that
+        log.info("producer_not_idempotent", error=repr(error))
+        return producer
+
+
+async def _started(settings: Settings, *, idempotent: bool) -> AIOKafkaProducer:
+    if settings.kafka_bootstrap is None:
+        raise BrokerAway("no Kafka brokers are named (KAFKA_BOOTSTRAP_SERVERS)")
+    producer = AIOKafkaProducer(
+        bootstrap_servers=settings.kafka_bootstrap.split(","),
+        acks="all",
+        enable_idempotence=idempotent,
+        compression_type=None if settings.compression == "none" else settings.compression,
+        max_batch_size=BATCH_BYTES,
+        metadata_max_age_ms=METADATA_AGE_MS,
+        request_timeout_ms=int(settings.delivery_timeout_s * 1000),
+    )
+    try:
+        await producer.start()
+    except BaseException:
+        await _close(producer)
+        raise
+    return producer
+
+
+async def _close(producer: AIOKafkaProducer) -> None:
+    """Close the client; where no broker takes what it still holds, without that."""
+    try:
+        async with asyncio.timeout(1):
+            await producer.stop()
+    except (KafkaError, TimeoutError):
+        await producer.client.close()
+
+
+def replay_key(value: bytes) -> bytes | None:
+    """The key for a line of a file: its player id where that can be read, else none."""
+    raw = parse_value(value)
+    if isinstance(raw, RawResult):
+        return b"%d" % raw.player_id
+    try:
+        fields = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+    player = fields.get("player_id", fields.get("playerId")) if isinstance(fields, dict) else None
+    if type(player) is int and MIN_PLAYER_ID <= player <= MAX_PLAYER_ID:
+        return b"%d" % player
+    return None
