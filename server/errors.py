@@ -48,6 +48,7 @@ KINDS: dict[str, ErrorKind] = {
     "bad_token": ErrorKind(401, "The token is not valid"),
     "token_expired": ErrorKind(401, "The token has expired", retry=True),
     "not_ready": ErrorKind(503, "The server is not ready to answer this", retry=True),
+    "record_too_big": ErrorKind(413, "A record is larger than Kafka takes"),
     "log_unavailable": ErrorKind(503, "Kafka did not acknowledge in time", retry=True),
     "internal": ErrorKind(500, "Something went wrong on the server", retry=True),
 }
@@ -65,6 +66,10 @@ class RankcastError(Exception):
     def kind(self) -> ErrorKind:
         """The row of the table that this refusal belongs to."""
         return KINDS[self.code]
+
+
+class StartError(Exception):
+    """The process cannot start or go on; the text is one line for a person, with the value and the remedy."""
 
 
 class Close(IntEnum):
