@@ -104,14 +104,19 @@ def nothing_elsewhere(batch: SubmitBatch, *, sql_next: int | None = None, behind
 
 async def order(redis: Redis, season: Season) -> list[tuple[int, int]]:
     """(player, score) of the live board from rank 1 on, with exact scores."""
-    flat = await redis.zrange(BoardKeys(season.season_id).zset, 0, -1, desc=True)
-    players = [int(player) for player in flat]
+    ranked = await redis.zrange(BoardKeys(season.season_id).zset, 0, -1, desc=True)
+    players = [int(player) for player in ranked if isinstance(player, bytes)]
     if not players:
         return []
     # Through a script, as text: the client turns scores into floats, which would hide a lost digit.
     script = "local s={} for i,p in ipairs(ARGV) do s[i]=redis.call('ZSCORE',KEYS[1],p) end return s"
     scores = await redis.eval(script, 1, BoardKeys(season.season_id).zset, *players)
     return list(zip(players, [int(score) for score in scores], strict=True))
+
+
+async def dump(redis: Redis) -> dict[bytes | str, object]:
+    """Everything that the server holds."""
+    return {key: await redis.dump(key) for key in await redis.keys("*")}
 
 
 def codes(reply: SubmitReply) -> list[int]:

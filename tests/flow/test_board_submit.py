@@ -12,7 +12,7 @@ from server.core.codec import OutOfRange
 from server.core.results import Result
 from server.core.season import Operator, Season
 from server.metrics import Metrics
-from tests.flow.boards import Maker, codes, make_season, open_board, order, players, settle
+from tests.flow.boards import Maker, codes, dump, make_season, open_board, order, players, settle
 
 A, B, C = 1, 2, 3
 
@@ -192,11 +192,6 @@ async def test_the_same_content_under_two_match_ids_counts_twice_in_a_sum_f11(
 ) -> None:
     reply = await boards.submit(total.batch(total.result(A, 5), total.result(A, 5)))
     assert codes(reply) == [1, 1]
-
-
-async def dump(redis: Redis) -> dict[bytes | str, object]:
-    """Everything that the server holds."""
-    return {key: await redis.dump(key) for key in await redis.keys("*")}
 
 
 async def test_a_batch_with_a_result_that_does_not_fit_writes_nothing(
