@@ -20,7 +20,7 @@ QUIET = {"uvicorn": "warning", "uvicorn.error": "warning", "aiokafka": "error", 
 
 
 def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
-    """Send events of `level` (a word of `LEVELS`) and above to `stream`, standard error where none is given."""
+    """Send events of `level` (a word of `LEVELS`) and above to `stream` (none given: standard error)."""
     out = stream or sys.stderr
     handler = logging.StreamHandler(out)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=_last(out, as_json=as_json)))
@@ -29,12 +29,18 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
     root.setLevel(LEVELS[level])
     for name, lowest in QUIET.items():
         logging.getLogger(name).setLevel(max(LEVELS[level], LEVELS[lowest]))
+    logging.getLogger("uvicorn.error").addFilter(_is_not_of_lifespan)
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         cache_logger_on_first_use=False,  # the tests set it up more than once in a process
     )
+
+
+def _is_not_of_lifespan(record: logging.LogRecord) -> bool:
+    """uvicorn repeats a failed start or a dead role with its whole traceback; `web/app.py` has told it better."""
+    return record.module != "on"
 
 
 def _shared() -> list[Processor]:

@@ -5,8 +5,9 @@ Never knows what a tag stands for: boards use "epoch-version", files a hash of t
 """
 
 import re
+from typing import Any
 
-from starlette.requests import HTTPConnection
+from starlette.requests import Request
 from starlette.responses import Response
 
 _TAG = re.compile(r'(?:W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
@@ -20,7 +21,7 @@ def has_current(if_none_match: str | None, tag: str) -> bool:
     return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)
 
 
-def answer(request: HTTPConnection, body: bytes, tag: str, media_type: str = "application/json") -> Response:
+def answer(request: Request[Any], body: bytes, tag: str, media_type: str = "application/json") -> Response:
     """200 with the body, or 304 without one when the client has it."""
     headers = {"etag": f'"{tag}"', "cache-control": REVALIDATE}
     if has_current(", ".join(request.headers.getlist("if-none-match")) or None, tag):

@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import HTTPExceptionHandler
 
+from server.core.refusals import shown
 from server.errors import KINDS, RankcastError
 
 MEDIA_TYPE = "application/problem+json"
@@ -76,7 +77,7 @@ async def _of_the_router(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _CODE_OF_STATUS.get(error.status_code, "bad_request")
     reasons = {
-        "not_found": f"There is nothing at {short(request.url.path)}",
+        "not_found": f"There is nothing at {shown(request.url.path)}",
         "method_not_allowed": f"{request.method} is not taken here; Allow names what is",
     }
     return problem(code, reasons.get(code, error.detail), headers=error.headers)
@@ -96,9 +97,3 @@ HANDLERS: dict[type[Exception], HTTPExceptionHandler] = {
     ClientDisconnect: _gone,
     Exception: _unexpected,
 }
-
-
-def short(value: object, longest: int = 64) -> str:
-    """A value for a message: quoted, without control characters, cut to about `longest` characters."""
-    text = repr(value)
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - 2} characters)"

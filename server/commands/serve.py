@@ -1,0 +1,139 @@
+"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C or SIGTERM.
+
+Owns the signals and what is printed. Never opens a resource of a role: `web/app.py` does.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+
+import structlog
+
+from server.commands.located import CommandError, Say
+from server.embedded.stack import Services, require_free_port, running_stack
+from server.errors import StartError
+from server.settings import Settings, variable
+from server.web.app import ROLES, create_app
+from server.web.life import Life
+from server.web.server import Server
+
+log = structlog.get_logger(__name__)
+
+
+def parse_roles(text: str) -> frozenset[str]:
+    """The roles of "web,ingest"; CommandError names one that does not exist."""
+    roles = [part.strip() for part in text.split(",") if part.strip()]
+    for role in roles:
+        if role not in ROLES:
+            raise CommandError(f"there is no role {role!r}: take some of {','.join(ROLES)}", 2)
+    if not roles:
+        raise CommandError(f"no role is named: take some of {','.join(ROLES)}", 2)
+    return frozenset(roles)
+
+
+async def serve(settings: Settings, roles: frozenset[str], say: Say) -> None:
+    """Run until a signal asks for the end; CommandError or EmbeddedError when the process has to go down."""
+    require_free_port(settings.host, settings.port)
+    ending = _Ending()
+    with ending.at_signals():
+        try:
+            async with running_stack(settings, say) as services:
+                await _serve_on(services, settings, roles, ending, say)
+        except asyncio.CancelledError:
+            if not ending.asked:
+                raise
+
+
+async def _serve_on(
+    services: Services, named: Settings, roles: frozenset[str], ending: "_Ending", say: Say
+) -> None:
+    life = Life()
+    app = create_app(services.settings, roles, life, demo=_plays_demo(named, roles))
+    server = Server(app, services.settings, life)
+    ending.then(server.stop)
+    tasks = [
+        asyncio.create_task(_announce(server, services, roles, say)),
+        asyncio.create_task(_watch(services, life)),
+    ]
+    try:
+        await server.serve()
+    except StartError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error}: {variable('port')} names another port") from error
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _plays_demo(named: Settings, roles: frozenset[str]) -> bool:
+    """The demo fills a broker of ours; on somebody's own Kafka it plays only when asked for by name."""
+    if "web" not in roles or not named.demo:
+        return False
+    return named.kafka_bootstrap is None or "demo" in named.model_fields_set
+
+
+async def _announce(server: Server, services: Services, roles: frozenset[str], say: Say) -> None:
+    await server.listening.wait()
+    services.serving(server.url)
+    for line in _addresses(server.url, services, roles):
+        say(line)
+
+
+def _addresses(url: str, services: Services, roles: frozenset[str]) -> list[str]:
+    if "web" not in roles:
+        return [f"Roles {','.join(sorted(roles))}; health at {url}/healthz, {url}/readyz, {url}/metrics"]
+    key = services.api_key
+    return [
+        "",
+        f"  Live board   {url}/",
+        f"  Overlay      {url}/overlay",
+        f"  API          {url}/docs",
+        f"  API key      {key}" if key else f"  API key      none: nobody may write ({variable('api_key')})",
+        "",
+        "Ctrl-C stops everything.",
+    ]
+
+
+async def _watch(services: Services, life: Life) -> None:
+    """An embedded service that ends by itself takes the process down."""
+    life.fail(StartError(await services.failed()))
+
+
+class _Ending:
+    """What a signal does: cancel the start at first; once the server is there, stop it in order."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._act: Callable[[], object] | None = None
+
+    def then(self, act: Callable[[], object]) -> None:
+        """From now on a signal calls `act`; at once when one came already."""
+        self._act = act
+        if self.asked:
+            act()
+
+    @contextlib.contextmanager
+    def at_signals(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM while the block runs."""
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        self._act = lambda: self._cancel_once(task)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._signal)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def _cancel_once(self, task: "asyncio.Task[object]") -> None:
+        self._act = None  # a second signal would interrupt the stop itself
+        task.cancel()
+
+    def _signal(self) -> None:
+        self.asked = True
+        if self._act is not None:
+            self._act()

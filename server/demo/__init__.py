@@ -1,0 +1,1 @@
+"""The demo season: football since 1872, played as if it happened now."""

@@ -1,0 +1,159 @@
+"""The bodies of answers, as types: what is sent and what OpenAPI says come from the same lines.
+
+Owns names, order and meaning of the fields. Never reads a board: `routes/` fill them, `openapi.py` describes
+them.
+Times are whole Unix milliseconds, the start of the season's tick (before 1970: negative).
+"""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+EXACT = 2**53 - 1  # integers up to here survive every JSON reader
+
+PlayerId = Annotated[
+    int | str,
+    Meta(
+        description="a signed 64-bit integer; a string where a JSON number would lose digits (above 2^53 - 1)"
+    ),
+]
+Rank = Annotated[int, Meta(ge=1, description="from 1; every player has one of their own")]
+Points = Annotated[int, Meta(ge=0)]
+Milliseconds = Annotated[int, Meta(description="Unix milliseconds, the start of the season's tick")]
+Total = Annotated[int, Meta(ge=0, description="players on the board")]
+Epoch = Annotated[
+    str | None, Meta(description="changes when the board was replaced; null: it is still being made")
+]
+Version = Annotated[int, Meta(ge=0, description="goes up by one with each change within an epoch")]
+
+
+def player_on_wire(player: int) -> int | str:
+    """The id as a number while every JSON reader keeps it exact, else as text."""
+    return player if -EXACT <= player <= EXACT else str(player)
+
+
+class Neighbour(Struct, rename="camel", frozen=True):
+    """One row of the board around a player."""
+
+    rank: Rank
+    player_id: PlayerId
+    points: Points
+
+
+class Entry(Struct, rename="camel", frozen=True):
+    """One row of the board."""
+
+    rank: Rank
+    player_id: PlayerId
+    points: Points
+    achieved_at: Milliseconds
+
+
+class Top(Struct, rename="camel", frozen=True):
+    """The best of a board at one position."""
+
+    epoch: Epoch
+    version: Version
+    total: Total
+    entries: list[Entry]
+
+
+class PlayerEntry(Struct, rename="camel", frozen=True):
+    """One player's row, among how many, and better than which share of them."""
+
+    rank: Rank
+    player_id: PlayerId
+    points: Points
+    achieved_at: Milliseconds
+    total: Total
+    percentile: Annotated[
+        float,
+        Meta(gt=0, le=100, description="share of the board's players at or below this rank, in percent"),
+    ]
+
+
+class Accepted(Struct, rename="camel", frozen=True):
+    """Kafka has acknowledged these results; the board follows a moment later."""
+
+    accepted: Annotated[int, Meta(ge=1)]
+
+
+class Saved(Struct, rename="camel", frozen=True):
+    """These names are stored and told to every watcher."""
+
+    saved: Annotated[int, Meta(ge=0)]
+
+
+class SubmittedResult(Struct, frozen=True):
+    """One match result; the Java shape (`matchId`, `playerId`, `secondsSinceSeasonStart`, …) is taken too."""
+
+    match_id: Annotated[str, Meta(description="a UUID of 36 characters", min_length=36, max_length=36)]
+    player_id: PlayerId
+    points: Points
+    achieved_at: Annotated[str, Meta(description="RFC 3339 with an offset")]
+    season_id: Annotated[
+        int | str | UnsetType, Meta(description="the season of the address; may be left out")
+    ] = UNSET
+
+
+class SeasonShape(Struct, frozen=True):
+    """A season as it was defined."""
+
+    season_id: int
+    name: str
+    starts_at: str
+    ends_at: str
+    operator: str
+    points_bits: int
+    time_bits: int
+    tick: str
+    time_zone: str
+    counts_from: str
+    grace: str
+    board: Annotated[str, Meta(description="its name on the socket")]
+
+
+class SeasonList(Struct, frozen=True):
+    """Every season there is, by id."""
+
+    seasons: list[SeasonShape]
+
+
+class Part(Struct, frozen=True):
+    """Whether one part can do its work, and why not."""
+
+    ready: bool
+    reason: str | None = None
+
+
+class Readiness(Struct, frozen=True):
+    """Whether the process can serve, part by part."""
+
+    ready: bool
+    parts: dict[str, Part]
+
+
+class Alive(Struct, frozen=True):
+    """The process runs."""
+
+    alive: bool
+
+
+class Refused(Struct, frozen=True):
+    """One refused item of a list."""
+
+    index: int | str
+    code: str
+    reason: str
+
+
+class Problem(Struct, frozen=True):
+    """Problem details (RFC 9457)."""
+
+    type: Annotated[str, Meta(description="ends in the code word")]
+    title: str
+    status: int
+    detail: Annotated[str, Meta(description="names the value, the limit and the remedy")]
+    code: str
+    retry: Annotated[bool, Meta(description="whether trying again helps")]
+    errors: list[Refused] | UnsetType = UNSET

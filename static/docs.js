@@ -1,0 +1,84 @@
+/** The API's page: draws /openapi.json. Text only ever goes in as text. */
+
+function make(tag, { text, className, id, href } = {}, ...children) {
+  const node = document.createElement(tag);
+  if (text !== undefined) node.textContent = text;
+  if (className) node.className = className;
+  if (id) node.id = id;
+  if (href) node.href = href;
+  node.append(...children.filter(Boolean));
+  return node;
+}
+
+function definitions(pairs) {
+  const items = pairs.flatMap(([term, meaning]) => [
+    make("dt", {}, make("code", { text: term })),
+    make("dd", { text: meaning }),
+  ]);
+  return items.length ? make("dl", {}, ...items) : null;
+}
+
+const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+function example(title, content) {
+  const [media] = Object.values(content ?? {});
+  if (media?.example === undefined) return [];
+  return [make("div", { text: title }), make("pre", { text: pretty(media.example) })];
+}
+
+function call(path, method, operation) {
+  const verb = make("span", { className: "verb", text: `${method.toUpperCase()} ` });
+  const responses = Object.entries(operation.responses);
+  const good = responses.find(([status]) => status.startsWith("2"));
+  return make(
+    "article",
+    { className: "call", id: operation.operationId },
+    make("h3", {}, verb, make("code", { text: path })),
+    make("div", { text: operation.summary }),
+    operation.description && make("p", { text: operation.description }),
+    operation.security && make("p", { text: "Needs the API key: Authorization: Bearer <key>" }),
+    definitions((operation.parameters ?? []).map((p) => [p.name, `${p.description} (${p.in})`])),
+    ...example("Body", operation.requestBody?.content),
+    ...example(`Answer ${good?.[0] ?? ""}`, good?.[1].content),
+    definitions(responses.map(([status, answer]) => [status, answer.description])),
+  );
+}
+
+/** Every code word once, so that the `type` of a refusal leads to its explanation. */
+function problems(document_) {
+  const words = new Map();
+  for (const methods of Object.values(document_.paths)) {
+    for (const operation of Object.values(methods)) {
+      for (const answer of Object.values(operation.responses)) {
+        const examples = answer.content?.["application/problem+json"]?.examples ?? {};
+        for (const [code, { value }] of Object.entries(examples)) words.set(code, value);
+      }
+    }
+  }
+  const items = [...words].sort().flatMap(([code, { status, title }]) => [
+    make("dt", { id: code }, make("code", { text: code })),
+    make("dd", { text: `${status}: ${title}` }),
+  ]);
+  return make("section", {}, make("h2", { text: "Refusals" }), make("dl", {}, ...items));
+}
+
+async function draw() {
+  const answer = await fetch("/openapi.json");
+  if (!answer.ok) throw new Error(`openapi.json: ${answer.status}`);
+  const api = await answer.json();
+  document.getElementById("about").textContent = api.info.description;
+  const sections = new Map();
+  for (const [path, methods] of Object.entries(api.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const [tag] = operation.tags;
+      if (!sections.has(tag)) sections.set(tag, make("section", {}, make("h2", { text: tag })));
+      sections.get(tag).append(call(path, method, operation));
+    }
+  }
+  document.getElementById("calls").replaceChildren(...sections.values(), problems(api));
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+draw().catch((error) => {
+  document.getElementById("calls").textContent = `The description cannot be shown: ${error.message}`;
+});

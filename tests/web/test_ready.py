@@ -1,0 +1,73 @@
+"""Readiness: every part is asked, none can hold the answer up."""
+
+import asyncio
+
+import pytest
+
+from server.web import ready
+from server.web.ready import Readiness
+from server.web.shapes import Part
+
+
+async def _fine() -> str | None:
+    return None
+
+
+async def test_a_process_without_parts_is_ready() -> None:
+    report = await Readiness().report()
+
+    assert (report.ready, report.parts) == (True, {})
+
+
+async def test_one_part_that_is_not_ready_makes_the_process_not_ready() -> None:
+    async def away() -> str | None:
+        return "no partition yet"
+
+    readiness = Readiness()
+    readiness.add("redis", _fine)
+    readiness.add("ingest", away)
+
+    report = await readiness.report()
+
+    assert not report.ready
+    assert report.parts == {"redis": Part(True), "ingest": Part(False, "no partition yet")}
+
+
+async def test_a_part_that_raises_is_not_ready_for_that_reason() -> None:
+    async def broken() -> str | None:
+        raise OSError("connection refused")
+
+    readiness = Readiness()
+    readiness.add("postgres", broken)
+
+    assert (await readiness.report()).parts == {"postgres": Part(False, "OSError: connection refused")}
+
+
+async def test_a_part_that_hangs_is_not_ready_within_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready, "CHECK_SECONDS", 0.05)
+
+    async def hanging() -> str | None:
+        await asyncio.Event().wait()
+        return None
+
+    readiness = Readiness()
+    readiness.add("postgres", hanging)
+
+    assert (await readiness.report()).parts == {"postgres": Part(False, "no answer within 0.05 s")}
+
+
+async def test_probes_at_the_same_time_share_one_round() -> None:
+    rounds = 0
+
+    async def counted() -> str | None:
+        nonlocal rounds
+        rounds += 1
+        await asyncio.sleep(0)
+        return None
+
+    readiness = Readiness()
+    readiness.add("redis", counted)
+
+    await asyncio.gather(*(readiness.report() for _ in range(20)))
+
+    assert rounds == 1
