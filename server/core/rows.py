@@ -19,7 +19,7 @@ class Row(NamedTuple):
 
 
 def checksum(rows: Iterable[Row]) -> int:
-    """CRC-32 (as in zlib, unsigned) of the rows' text `player,points,achieved_at\\n`, one after another; no rows: 0."""
+    """CRC-32 (as in zlib, unsigned) of the rows' text `player,points,achieved_at\\n`; of no rows: 0."""
     return crc32("".join([f"{row[0]},{row[1]},{row[2]}\n" for row in rows]).encode())
 
 
