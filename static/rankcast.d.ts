@@ -55,11 +55,11 @@ export interface View {
 }
 
 export interface TopView extends View {
-  readonly view: 'top';
+  readonly view: "top";
 }
 
 export interface AroundView extends View {
-  readonly view: 'around';
+  readonly view: "around";
   /** The player in the middle. */
   readonly player: string;
   /** The player's rank, null while unranked. */
@@ -87,7 +87,7 @@ export interface RankUp {
 /** A subscription that the server refused. */
 export interface Refusal {
   readonly board: string;
-  readonly view: 'top' | 'around' | 'rankups';
+  readonly view: "top" | "around" | "rankups";
   /** A code word: `unknown_board`, `limit_too_big`, … */
   readonly code: string;
   /** For people. */
@@ -102,7 +102,7 @@ export interface State {
    * `connecting`: nothing to show yet. `live`: what is shown is what the server has. `stale`: what is shown was
    * right at `since`; the client is working on it. `closed`: it gave up, or was closed; make a new one.
    */
-  readonly name: 'connecting' | 'live' | 'stale' | 'closed';
+  readonly name: "connecting" | "live" | "stale" | "closed";
   /** In words: `shutdown`, `silent`, `hidden`, `catching up`, `bad token`, …; empty when live. */
   readonly reason: string;
   /** Since when, in Unix milliseconds. */
@@ -111,7 +111,7 @@ export interface State {
   readonly code: number | null;
   /** When the next try is due, in Unix milliseconds. */
   readonly retryAt: number | null;
-  readonly transport: 'websocket' | 'sse' | null;
+  readonly transport: "websocket" | "sse" | null;
 }
 
 /** Ends what it came from. Calling it again does nothing. */
@@ -138,7 +138,7 @@ export interface Board {
   /** A player and the neighbours, wherever they are. Numbers above 2^53 - 1 are refused: pass text. */
   around(player: string | number | bigint, options: AroundOptions, onview: (view: AroundView) => void): Stop;
   /** Rises into the best 100 of the board. */
-  rankups(onrankup: (event: RankUp) => void, options?: Pick<TopOptions, 'onerror'>): Stop;
+  rankups(onrankup: (event: RankUp) => void, options?: Pick<TopOptions, "onerror">): Stop;
 }
 
 export interface Client {
@@ -154,7 +154,10 @@ export interface Client {
 }
 
 /** The part of a WebSocket class that is used; the browser's, Node's and that of `ws` have it. */
-export type WebSocketClass = new (url: string, protocol: string) => {
+export type WebSocketClass = new (
+  url: string,
+  protocol: string,
+) => {
   readonly readyState: number;
   onopen: ((event: any) => void) | null;
   onmessage: ((event: any) => void) | null;
@@ -174,7 +177,7 @@ export interface Options {
   WebSocket?: WebSocketClass;
   fetch?: typeof globalThis.fetch;
   /** `auto` (default): a WebSocket; server-sent events where one cannot be opened twice in a row. */
-  transport?: 'auto' | 'websocket' | 'sse';
+  transport?: "auto" | "websocket" | "sse";
 }
 
 /**

@@ -1,54 +1,65 @@
-// One line to the server, kept up: opening, back-off, tokens, dead lines, the way over server-sent events.
+// One line to the server, kept up: opened, watched, replaced, given up.
 //
-// Owns: when a line is opened, watched, replaced and given up. Never reads a board.
-// Neighbours: socket.js and sse.js are the lines; backoff.js knows what a close code asks for;
-// client.js gives the frames to subscriptions.js.
+// Owns: the phases of a line and the timers that move them. Never reads a board.
+// Neighbours: socket.js and sse.js are the lines, ways.js chooses between them; backoff.js knows what a close code
+// asks for; watch.js tells a dead line; token.js brings tokens; client.js gives the frames to subscriptions.js.
 
-import { Backoff, CODES, TOKEN_EXPIRED, isFinal } from './backoff.js';
-import { SocketLine } from './socket.js';
-import { EventLine } from './sse.js';
-import { Token } from './token.js';
+import { Backoff, CODES, TOKEN_EXPIRED, isFinal } from "./backoff.js";
+import { SocketLine } from "./socket.js";
+import { EventLine } from "./sse.js";
+import { Token } from "./token.js";
+import { Watch } from "./watch.js";
+import { Ways } from "./ways.js";
 
-const OPEN_MS = 10_000; // a line that said nothing for so long was not opened
-const PROBE_MS = 5_000; // a silent line that does not answer a ping within this is dead
-const REFUSALS = 2; // WebSockets that could not be opened in a row, before server-sent events are tried
-const SOCKET_AGAIN_MS = 60_000; // how long server-sent events are used before a WebSocket is tried again
-const SOCKET_LATEST_MS = 600_000;
+/** @import { Bye, Command, Frame, Line, LinkOptions, Platform, Timer, Welcome } from './types.js' */
+
+const OPEN_MS = 10_000; // a line on which nothing was said for so long was not opened
 const PUSHY_MS = 1_000; // waking up brings the next try forward, but not closer to the last one than this
+const LOST = 1006;
+
+/**
+ * Who is told: `down` after a line that was up, `bad` for what is no frame, `change` when the phase or doubt changed.
+ * @typedef {{ up(welcome: Welcome): void, down(): void, frame(frame: Frame): void, bad(): void, change(): void }} Told
+ */
 
 export class Link {
-  /** 'idle' | 'waiting' | 'opening' | 'up' | 'paused' | 'closed' */
-  phase = 'idle';
-  reason = '';
+  /** @type {'idle' | 'waiting' | 'opening' | 'up' | 'paused' | 'closed'} */
+  phase = "idle";
+  reason = "";
+  /** @type {number | null} close code of the last line */
   code = null;
+  /** @type {number | null} when the next try is due, while waiting */
   retryAt = null;
-  silent = false;
   #options;
   #platform;
   #on;
   #token;
   #backoff;
+  #ways;
+  #watch = new Watch();
+  /** @type {Line | null} */
   #line = null;
-  #scout = null; // a WebSocket that is tried while server-sent events carry on
+  /** @type {Line | null} a WebSocket that is tried while server-sent events carry on */
+  #scout = null;
+  /** @type {Timer} */
   #timer = null;
+  /** @type {Timer} */
   #scoutTimer = null;
   #attempt = 0; // tells the answers of an attempt that was given up
   #triedAt = -Infinity;
   #upSince = 0;
   #lastHeard = 0;
   #held = false; // a `bye` said when to come back: waking up does not bring it forward
-  #probedAt = null;
   #heartbeatMs = 15_000;
-  #refusals = 0;
-  #scouts = 0;
   #nextId = 1;
 
-  /** `on.up(welcome)`, `on.down()`, `on.frame(frame)`, `on.bad()`, `on.change()` */
+  /** @param {LinkOptions} options @param {Platform} platform @param {Told} on */
   constructor(options, platform, on) {
     this.#options = options;
     this.#platform = platform;
     this.#on = on;
     this.#backoff = new Backoff(platform.random);
+    this.#ways = new Ways(options.transport);
     this.#token = new Token(options.token, platform, (token) => this.#authorise(token));
   }
 
@@ -56,251 +67,267 @@ export class Link {
     return this.#line ? this.#line.kind : null;
   }
 
+  /** Whether nothing was heard for so long that what is shown may be old. */
+  get silent() {
+    return this.#watch.silent;
+  }
+
   /** When the server was last heard, on this line or the one before. */
   get heardAt() {
-    return this.#line && this.phase === 'up' ? this.#line.heardAt : this.#lastHeard;
+    return this.phase === "up" && this.#line ? this.#line.heardAt : this.#lastHeard;
   }
 
   /** Opens a line unless there is one, or one is on its way, or there is to be none. */
   open() {
-    if (this.phase === 'idle') this.#open();
+    if (this.phase === "idle") this.#open();
   }
 
   /** Lets the line go: nothing is wanted. */
   rest() {
-    if (this.phase === 'closed') return;
+    if (this.phase === "closed") return;
     this.#drop();
-    this.#become('idle', 'nothing is subscribed');
+    this.#become("idle", "nothing is subscribed");
   }
 
-  /** Ends for good. */
+  /**
+   * Ends for good.
+   * @param {string} reason @param {number | null} code
+   */
   close(reason, code = null) {
     this.#drop();
     this.#token.stop();
     this.code = code;
-    this.#become('closed', reason);
+    this.#become("closed", reason);
   }
 
-  /** Sends a command and returns the id that it was given. */
+  /**
+   * Sends a command and returns the id that it was given.
+   * @param {Command} command
+   */
   send(command) {
     const id = this.#nextId++;
     this.#line?.send({ id, ...command });
     return id;
   }
 
-  /** The page came to the front, the machine woke up or the network is back: timers may have slept. */
+  /**
+   * The page came to the front, the machine woke up or the network is back: timers may have slept.
+   * @param {string} cause the event's name
+   */
   wake(cause) {
-    if (this.phase === 'up' && this.#line.kind === 'sse' && this.#platform.hidden()) this.#pause();
-    else if (this.#platform.hidden()) return;
-    else if (this.phase === 'up') this.#watch(cause === 'online');
-    else if (this.phase === 'opening') this.#checkOpening();
-    else if (this.phase === 'paused') this.#open();
-    else if (this.phase === 'waiting') this.#hurry();
+    const hidden = this.#platform.hidden();
+    if (this.phase === "up" && this.transport === "sse" && hidden) this.#pause();
+    else if (hidden) return;
+    else if (this.phase === "up") this.#look(cause === "online");
+    else if (this.phase === "opening") this.#checkOpening();
+    else if (this.phase === "paused") this.#open();
+    else if (this.phase === "waiting") this.#hurry();
   }
 
   #hurry() {
     const now = this.#platform.now();
-    if (now >= this.retryAt || (!this.#held && now - this.#triedAt >= PUSHY_MS)) this.#open();
+    const due = now >= (this.retryAt ?? 0);
+    if (due || (!this.#held && now - this.#triedAt >= PUSHY_MS)) this.#open();
   }
 
-  #become(phase, reason = '') {
+  /** @param {Link['phase']} phase @param {string} reason */
+  #become(phase, reason = "") {
     this.phase = phase;
     this.reason = reason;
-    if (phase !== 'waiting') this.retryAt = null;
+    if (phase !== "waiting") this.retryAt = null;
     this.#on.change();
   }
 
+  /** @param {() => void} run @param {number} ms */
   #later(run, ms) {
     this.#platform.cancel(this.#timer);
     this.#timer = this.#platform.later(run, ms);
   }
 
   #drop() {
-    const wasUp = this.phase === 'up';
-    if (wasUp) this.#lastHeard = this.#line.heardAt;
+    const wasUp = this.phase === "up";
+    if (wasUp) this.#lastHeard = this.heardAt;
     this.#attempt++;
     this.#platform.cancel(this.#timer);
     this.#platform.cancel(this.#scoutTimer);
     this.#line?.close();
     this.#scout?.close();
     this.#line = this.#scout = null;
-    this.silent = false;
-    this.#probedAt = null;
+    this.#watch.heard();
+    this.phase = "idle"; // until the caller says what comes
     if (wasUp) this.#on.down();
   }
 
   // -- opening
 
-  get #usesEvents() {
-    const { transport } = this.#options;
-    return transport === 'sse' || (transport !== 'websocket' && this.#refusals >= REFUSALS);
-  }
-
   async #open() {
-    const reason = this.phase === 'waiting' ? this.reason : ''; // why there is no line stays told until there is one
+    const reason = this.phase === "waiting" ? this.reason : ""; // why there is no line stays told until there is one
     this.#drop();
-    if (this.#usesEvents && this.#platform.hidden()) {
-      this.#become('paused', 'hidden');
+    if (this.#ways.usesEvents && this.#platform.hidden()) {
+      this.#become("paused", "hidden");
       return;
     }
     const attempt = this.#attempt;
     this.#triedAt = this.#platform.now();
-    this.#become('opening', reason);
+    this.#become("opening", reason);
     this.#later(() => this.#checkOpening(), OPEN_MS);
-    let token;
     try {
-      token = await this.#token.get();
+      const token = await this.#token.get();
+      if (attempt !== this.#attempt) return;
+      if (token === null && this.#token.needed) this.close("no token");
+      else this.#line = this.#make(this.#ways.usesEvents, token);
     } catch (error) {
-      if (attempt === this.#attempt) this.#ended(1006, `no token: ${error}`);
-      return;
+      // The caller has no token now, or the page may not open a WebSocket at all.
+      if (attempt === this.#attempt) this.#ended(LOST, String(error));
     }
-    if (attempt !== this.#attempt) return;
-    if (token === null && this.#token.needed) this.close('no token');
-    else this.#line = this.#make(this.#usesEvents, token, attempt);
   }
 
-  #make(events, token, attempt) {
+  /** @param {boolean} events @param {string | null} token @returns {Line} */
+  #make(events, token) {
     const { base, WebSocket, fetch } = this.#options;
-    const now = this.#platform.now;
-    let line = null;
+    const { now } = this.#platform;
     const on = {
-      open: () => token && line.send({ id: this.#nextId++, op: 'auth', token }),
-      frame: (frame) => this.#heard(line, frame),
-      bad: () => line === this.#line && this.#on.bad(),
-      close: (code, reason) => (attempt === this.#attempt && line === this.#line ? this.#ended(code, reason) : this.#scoutFailed(line)),
+      open: () => {
+        if (token !== null) line.send({ id: this.#nextId++, op: "auth", token });
+      },
+      frame: (/** @type {Frame} */ frame) => this.#heard(line, frame),
+      bad: () => {
+        if (line === this.#line) this.#on.bad();
+      },
+      close: (/** @type {number} */ code, /** @type {string} */ reason) => {
+        if (line === this.#line) this.#ended(code, reason);
+        else if (line === this.#scout) this.#scoutFailed();
+      },
     };
-    if (events) line = new EventLine(base.http, fetch, now, on);
-    else line = new SocketLine(`${base.ws}/ws`, WebSocket, now, on);
+    /** @type {Line} */
+    const line =
+      events || !WebSocket
+        ? new EventLine(base.http, fetch, now, on)
+        : new SocketLine(`${base.ws}/ws`, WebSocket, now, on);
     return line;
   }
 
   #checkOpening() {
     const left = this.#triedAt + OPEN_MS - this.#platform.now();
     if (left > 0) this.#later(() => this.#checkOpening(), left);
-    else this.#ended(1006, 'no answer');
+    else this.#ended(LOST, "no answer");
   }
 
   // -- frames
 
+  /** @param {Line} line @param {Frame} frame */
   #heard(line, frame) {
-    if (line === this.#scout && frame.type === 'welcome') this.#adopt();
+    if (line === this.#scout && frame.type === "welcome") this.#adopt(line);
     if (line !== this.#line) return;
-    if (this.silent || this.#probedAt !== null) this.#alive();
-    if (frame.type === 'welcome') this.#welcome(frame);
-    else if (frame.type === 'bye') this.#bye(frame);
-    else if (frame.type === 'error' && frame.code === 'token_expired') this.#token.renew();
+    if (this.#watch.doubtful) this.#alive();
+    if (frame.type === "welcome") this.#welcome(line, frame);
+    else if (frame.type === "bye") this.#bye(frame);
     else this.#on.frame(frame);
+    if (frame.type === "error" && frame.code === "token_expired") this.#token.renew();
   }
 
-  #welcome(frame) {
-    if (frame.heartbeat_ms > 0) this.#heartbeatMs = frame.heartbeat_ms;
-    if (this.phase === 'up') return;
-    if (this.#line.kind === 'websocket') this.#refusals = this.#scouts = 0;
+  /** @param {Line} line @param {Welcome} frame */
+  #welcome(line, frame) {
+    if (frame.heartbeat_ms) this.#heartbeatMs = frame.heartbeat_ms;
+    if (this.phase === "up") return;
+    this.#ways.opened(line.kind);
     this.#upSince = this.#platform.now();
     this.#held = false;
-    this.#become('up');
-    this.#watch(false);
-    if (this.#line.kind === 'sse') this.#scoutLater();
+    this.#become("up");
+    this.#look(false);
+    if (line.kind === "sse") this.#scoutLater();
     this.#on.up(frame);
   }
 
+  /** @param {Bye} frame */
   #bye({ code = 1001, retry_after_ms: retryAfterMs = 0, jitter_ms: jitterMs = 0 }) {
-    this.#ended(code, '', { retryAfterMs, jitterMs });
+    this.#ended(code, "", { retryAfterMs, jitterMs });
   }
 
   // -- the end of a line
 
-  #ended(code, reason, asked = null) {
-    const wasUp = this.phase === 'up';
-    const kind = this.transport;
+  /** @param {number} code @param {string} told @param {{ retryAfterMs: number, jitterMs: number } | null} asked */
+  #ended(code, told, asked = null) {
+    const wasUp = this.phase === "up";
+    this.#ways.ended(this.transport, wasUp);
     this.#backoff.ended(wasUp ? this.#platform.now() - this.#upSince : 0);
     this.#drop();
-    this.code = code;
-    const words = CODES[code] ?? reason ?? '';
+    const reason = (code === LOST && told) || CODES[code] || told || `code ${code}`;
     if (isFinal(code) || (code === TOKEN_EXPIRED && !this.#token.expire())) {
-      this.close(reason || words || `code ${code}`, code);
+      this.close(reason, code);
       return;
     }
-    this.#countRefusal(kind, wasUp);
     const wait = this.#backoff.delay(code, asked);
+    this.code = code;
     this.#held = asked !== null;
     this.retryAt = this.#platform.now() + wait;
     this.#later(() => this.#open(), wait);
-    this.#become('waiting', words || `code ${code}`);
+    this.#become("waiting", reason);
   }
 
-  #countRefusal(kind, wasUp) {
-    // A stream that fails as well tells of a server that is away, not of a way that is barred: the socket is next.
-    if (kind === 'sse') this.#refusals = REFUSALS - 1;
-    else if (!wasUp) this.#refusals++;
-  }
+  // -- watching
 
-  // -- watching: by the clock and the time of the last frame, since timers of a hidden page are stretched
-
-  #watch(doubt) {
-    const now = this.#platform.now();
-    const quietFor = Math.max(0, now - this.#line.heardAt);
-    const limit = 1.5 * this.#heartbeatMs + 500;
-    if (this.#probedAt !== null && now - this.#probedAt >= PROBE_MS) {
-      this.#ended(1006, 'silent');
+  /** @param {boolean} doubt */
+  #look(doubt) {
+    const wasSilent = this.silent;
+    const { dead, ping, next } = this.#watch.look(
+      this.#platform.now(),
+      this.heardAt,
+      this.#heartbeatMs,
+      doubt,
+    );
+    if (dead) {
+      this.#ended(LOST, "silent");
       return;
     }
-    if (this.#probedAt === null && (doubt || quietFor >= limit)) this.#probe(now, quietFor >= limit);
-    const next = this.#probedAt === null ? limit - quietFor : this.#probedAt + PROBE_MS - now;
-    this.#later(() => this.#watch(false), Math.max(next, 50));
-  }
-
-  #probe(now, silent) {
-    this.#probedAt = now;
-    this.send({ op: 'ping' });
-    if (!silent) return;
-    this.silent = true;
-    this.#on.change();
+    if (ping) this.send({ op: "ping" });
+    this.#later(() => this.#look(false), next);
+    if (this.silent !== wasSilent) this.#on.change();
   }
 
   #alive() {
-    const wasSilent = this.silent;
-    this.silent = false;
-    this.#probedAt = null;
-    this.#watch(false);
-    if (wasSilent) this.#on.change();
+    this.#watch.heard();
+    this.#look(false);
+    this.#on.change();
   }
 
-  // -- server-sent events
+  // -- server-sent events: released by hidden pages, left when a WebSocket can be had again
 
   #pause() {
     this.#drop();
-    this.#become('paused', 'hidden');
+    this.#become("paused", "hidden");
   }
 
   #scoutLater() {
-    if (this.#options.transport === 'sse') return;
-    const wait = Math.min(SOCKET_LATEST_MS, SOCKET_AGAIN_MS * 2 ** Math.min(this.#scouts, 10));
-    this.#scoutTimer = this.#platform.later(() => this.#sendScout(), wait * (0.5 + this.#platform.random() / 2));
+    const wait = this.#ways.scoutDelay(this.#platform.random());
+    if (wait !== null) this.#scoutTimer = this.#platform.later(() => this.#sendScout(), wait);
   }
 
   async #sendScout() {
-    this.#scouts++;
     const attempt = this.#attempt;
-    const token = await this.#token.get().catch(() => null);
-    if (attempt === this.#attempt) this.#scout = this.#make(false, token, attempt);
+    try {
+      const token = await this.#token.get();
+      if (attempt === this.#attempt) this.#scout = this.#make(false, token);
+    } catch {
+      if (attempt === this.#attempt) this.#scoutFailed();
+    }
   }
 
-  #scoutFailed(line) {
-    if (line !== this.#scout) return;
+  #scoutFailed() {
     this.#scout = null;
     this.#scoutLater();
   }
 
-  #adopt() {
-    const line = this.#scout;
+  /** @param {Line} line */
+  #adopt(line) {
     this.#scout = null;
     this.#drop();
     this.#line = line;
-    this.phase = 'opening';
+    this.phase = "opening";
   }
 
+  /** @param {string} token */
   #authorise(token) {
-    if (this.phase === 'up') this.send({ op: 'auth', token });
+    if (this.phase === "up") this.send({ op: "auth", token });
   }
 }

@@ -6,9 +6,13 @@
 const WINDOW_MS = 1_000;
 
 export class Pace {
-  #sent = []; // times of the commands within the window
+  /** @type {number[]} times of the commands within the window */
+  #sent = [];
 
-  /** Milliseconds to wait before one more command at `now`; at 0 it is counted as sent. `limit`: commands a second. */
+  /**
+   * Milliseconds to wait before one more command at `now`; at 0 it is counted as sent. `limit`: commands a second.
+   * @param {number} now @param {number} limit
+   */
   take(now, limit) {
     while (this.#sent.length && (now - this.#sent[0] >= WINDOW_MS || now < this.#sent[0])) this.#sent.shift();
     if (this.#sent.length >= limit) return this.#sent[0] + WINDOW_MS - now;

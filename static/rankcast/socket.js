@@ -3,19 +3,41 @@
 // Owns: one WebSocket from its opening to its end. Never opens another, never reads what a frame says.
 // Neighbours: link.js holds one line at a time; sse.js is the other kind.
 
-/** Opens `url`. Calls `on.open()`, `on.frame(frame)`, `on.bad()`, and at last, once, `on.close(code, reason)`. */
+/** @import { WebSocketClass } from '../rankcast.js' */
+/** @import { Command, Frame, Line, LineHandlers } from './types.js' */
+
+/**
+ * The frame that `text` is, null when it is none.
+ * @param {string} text @returns {Frame | null}
+ */
+export function frameOf(text) {
+  try {
+    const frame = JSON.parse(text);
+    return typeof frame === "object" ? frame : null;
+  } catch {
+    return null;
+  }
+}
+
+/** @implements {Line} */
 export class SocketLine {
-  kind = 'websocket';
+  /** @type {'websocket'} */
+  kind = "websocket";
   #socket;
+  /** @type {LineHandlers | null} */
   #on;
   #heardAt;
   #now;
 
+  /**
+   * Opens `url`.
+   * @param {string} url @param {WebSocketClass} WebSocketClass @param {() => number} now @param {LineHandlers} on
+   */
   constructor(url, WebSocketClass, now, on) {
     this.#on = on;
     this.#now = now;
     this.#heardAt = now();
-    const socket = (this.#socket = new WebSocketClass(url, 'rankcast.v1'));
+    const socket = (this.#socket = new WebSocketClass(url, "rankcast.v1"));
     socket.onopen = () => this.#on?.open();
     socket.onmessage = ({ data }) => this.#receive(data);
     socket.onclose = ({ code, reason }) => this.#end(code, reason);
@@ -27,11 +49,11 @@ export class SocketLine {
     return this.#heardAt;
   }
 
+  /** @param {Command & { id: number }} command */
   send(command) {
     if (this.#socket.readyState === 1) this.#socket.send(JSON.stringify(command));
   }
 
-  /** Ends the line; `on.close` is not called any more. */
   close() {
     this.#on = null;
     this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = null;
@@ -42,18 +64,15 @@ export class SocketLine {
     }
   }
 
+  /** @param {string} data */
   #receive(data) {
     this.#heardAt = this.#now();
-    let frame;
-    try {
-      frame = JSON.parse(data);
-    } catch {
-      this.#on?.bad();
-      return;
-    }
-    this.#on?.frame(frame);
+    const frame = frameOf(data);
+    if (frame) this.#on?.frame(frame);
+    else this.#on?.bad();
   }
 
+  /** @param {number} code @param {string} reason */
   #end(code, reason) {
     const on = this.#on;
     this.#on = null;

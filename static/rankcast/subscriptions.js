@@ -2,80 +2,36 @@
 //
 // Owns: which commands are due (derived from the state, never queued, so that the last wish wins), routing of
 // frames to pictures, resynchronising. Never opens a line, never calls the caller's code.
-// Neighbours: link.js carries the commands; picture.js takes the frames; client.js hands views over.
+// Neighbours: subscription.js is one of them; link.js carries the commands; handover.js hands views over.
 
-import { AroundPicture, NoPicture, TopPicture, Toasts } from './picture.js';
+import { Subscription } from "./subscription.js";
 
-const KEPT_RANKUPS = 20; // toasts of a page that does not look are dropped, the oldest first
-const RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 30_000;
-const CALM_MS = 60_000; // after so long without one, the next resynchronisation is immediate again
+/** @import { ErrorFrame, Frame, Heartbeat, Ok, PictureFrame, RankUpFrame, SeasonMark, Spec, StaleMark, Command } from './types.js' */
+/** @import { Stale } from '../rankcast.js' */
 
-const PICTURES = {
-  top: () => new TopPicture(),
-  around: ({ player }) => new AroundPicture(player),
-  rankups: () => new NoPicture(),
-};
+/**
+ * What the subscriptions need: `send` returns the command's id, or null when none may be sent now (then `settle` is
+ * called again); `dirty`: there is something to show; `again`: call `settle` in so many ms.
+ * @typedef {{ send(command: Command): number | null, dirty(one: Subscription): void, again(ms: number): void,
+ *   refused(one: Subscription, error: ErrorFrame): void, now(): number, random(): number }} Out
+ */
 
-/** One view of one board: idle -> asking -> live -> leaving -> idle; or refused until the next line. */
-export class Subscription {
-  state = 'idle';
-  topic = null;
-  listeners = new Set();
-  rankups = [];
-  stale = null;
-  season = null;
-  current = false; // whether the picture was confirmed on this line
-  shown = null; // the view that was handed over last
-  #toasts = new Toasts();
-  #trouble = 0;
-  #troubledAt = 0;
-  notBefore = 0;
-
-  constructor(spec) {
-    this.spec = Object.freeze(spec);
-    this.picture = PICTURES[spec.view](spec);
-  }
-
-  get wanted() {
-    return this.listeners.size > 0;
-  }
-
-  /** Puts the next try off: at once the first time, then with growing pauses, so that a fault is no storm. */
-  postpone(now, random, atOnce) {
-    if (now - this.#troubledAt > CALM_MS) this.#trouble = 0;
-    const pause = atOnce && this.#trouble === 0 ? 0 : Math.min(LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#trouble);
-    this.notBefore = now + pause * (0.5 + random / 2);
-    this.#trouble = Math.min(this.#trouble + 1, 10);
-    this.#troubledAt = now;
-  }
-
-  keep(rankup, now) {
-    if (!this.#toasts.isNew(rankup)) return false;
-    this.rankups.push({ frame: rankup, at: now });
-    if (this.rankups.length > KEPT_RANKUPS) this.rankups.shift();
-    return true;
-  }
-
-  isOfBoard(board) {
-    return this.spec.board === board || (this.topic !== null && this.topic.startsWith(`${board}/`));
-  }
-}
-
-const keyOf = ({ board, view, limit, player, radius }) => [board, view, limit ?? player, radius].join('/');
+/** @param {Spec} spec */
+const keyOf = ({ board, view, limit, player, radius }) => [board, view, limit ?? player, radius].join("/");
 
 export class Subscriptions {
-  #all = new Map(); // key -> Subscription
-  #asked = new Map(); // command id -> Subscription
-  #live = new Map(); // topic -> Subscription
+  /** @type {Map<string, Subscription>} by key */
+  #all = new Map();
+  /** @type {Map<number, Subscription>} by the id of the command that waits for an answer */
+  #asked = new Map();
+  /** @type {Map<string, Subscription>} by topic */
+  #live = new Map();
+  /** @type {Map<string, Stale>} boards that the server calls stale */
+  #stale = new Map();
   #out;
   #up = false;
 
-  /**
-   * `out.send(command)` returns the command's id, or null when none may be sent now (then `settle` is called again);
-   * `out.dirty(subscription)`: there is something to show; `out.refused(subscription, error)`;
-   * `out.again(ms)`: call `settle` then; `out.now()`, `out.random()`.
-   */
+  /** @param {Out} out */
   constructor(out) {
     this.#out = out;
   }
@@ -84,7 +40,10 @@ export class Subscriptions {
     return this.#all.values();
   }
 
-  /** The subscription of this view, shared by all who want it. */
+  /**
+   * The subscription of this view, shared by all who want it.
+   * @param {Spec} spec
+   */
   get(spec) {
     const key = keyOf(spec);
     let found = this.#all.get(key);
@@ -92,9 +51,21 @@ export class Subscriptions {
     return found;
   }
 
+  /**
+   * The name that any view of this board was told for a player.
+   * @param {string} board @param {string} player
+   */
+  nameOf(board, player) {
+    for (const one of this.#all.values()) {
+      const name = one.spec.board === board ? one.picture.nameOf(player) : null;
+      if (name !== null) return name;
+    }
+    return null;
+  }
+
   /** Whether a line is worth having. */
   get wanted() {
-    for (const one of this.#all.values()) if (one.wanted && one.state !== 'refused') return true;
+    for (const one of this.#all.values()) if (one.wanted && one.state !== "refused") return true;
     return false;
   }
 
@@ -109,10 +80,10 @@ export class Subscriptions {
     this.#up = false;
     this.#asked.clear();
     this.#live.clear();
+    this.#stale.clear();
     for (const one of this.#all.values()) {
-      one.state = 'idle';
+      one.state = "idle";
       one.topic = null;
-      one.stale = null;
       one.current = false;
       one.notBefore = 0;
     }
@@ -123,35 +94,41 @@ export class Subscriptions {
   settle() {
     const now = this.#out.now();
     for (const [key, one] of this.#all) {
-      if (!one.wanted && (one.state === 'idle' || one.state === 'refused')) this.#all.delete(key);
+      if (!one.wanted && (one.state === "idle" || one.state === "refused")) this.#all.delete(key);
       else if (!this.#up) continue;
-      else if (one.wanted && one.state === 'idle') this.#subscribe(one, now);
-      else if (!one.wanted && one.state === 'live') this.#leave(one);
+      else if (one.wanted && one.state === "idle") this.#subscribe(one, now);
+      else if (!one.wanted && one.state === "live") this.#leave(one);
     }
   }
 
+  /** @param {Subscription} one @param {number} now */
   #subscribe(one, now) {
     if (now < one.notBefore) {
       this.#out.again(one.notBefore - now);
       return;
     }
     const have = one.picture.position;
-    const id = this.#out.send({ op: 'subscribe', ...one.spec, ...(have && { have }) });
+    const id = this.#out.send({ op: "subscribe", ...one.spec, ...(have && { have }) });
     if (id === null) return;
-    one.state = 'asking';
+    one.state = "asking";
     this.#asked.set(id, one);
   }
 
+  /** @param {Subscription} one */
   #leave(one) {
-    const id = this.#out.send({ op: 'unsubscribe', topic: one.topic });
+    if (one.topic === null) return;
+    const id = this.#out.send({ op: "unsubscribe", topic: one.topic });
     if (id === null) return;
     this.#live.delete(one.topic);
-    one.state = 'leaving';
+    one.state = "leaving";
     one.current = false;
     this.#asked.set(id, one);
   }
 
-  /** Asks for a snapshot: leaves the topic and subscribes anew without `have`. */
+  /**
+   * Asks for a snapshot: leaves the topic and subscribes anew without `have`.
+   * @param {Subscription} one
+   */
   #resync(one) {
     one.picture.position = null;
     one.current = false;
@@ -162,64 +139,63 @@ export class Subscriptions {
 
   /** A frame could not be read: what it said is unknown, so everything that is not chained is asked for again. */
   resyncAll() {
-    for (const one of this.#live.values()) if (one.spec.view !== 'rankups') this.#resync(one);
+    for (const one of this.#live.values()) if (one.spec.view !== "rankups") this.#resync(one);
   }
 
-  /** Takes a frame of the server. Returns false when it is none of a subscription's. */
+  /**
+   * Takes a frame of the server. What is none of a subscription's is ignored: later versions may say more.
+   * @param {Frame} frame
+   */
   receive(frame) {
     switch (frame.type) {
-      case 'ok':
-      case 'error':
+      case "ok":
+      case "error":
         return this.#answer(frame);
-      case 'snapshot':
-      case 'diff':
-      case 'around':
-        this.#show(frame);
-        return true;
-      case 'rankup':
-        this.#rankup(frame);
-        return true;
-      case 'heartbeat':
-        this.#compare(frame);
-        return true;
-      case 'stale':
-      case 'fresh':
-        this.#stale(frame);
-        return true;
-      case 'season':
-        this.#season(frame);
-        return true;
-      default:
-        return false;
+      case "snapshot":
+      case "diff":
+      case "around":
+        return this.#show(frame);
+      case "rankup":
+        return this.#rankup(frame);
+      case "heartbeat":
+        return this.#compare(frame);
+      case "stale":
+      case "fresh":
+        return this.#mark(frame);
+      case "season":
+        return this.#season(frame);
     }
   }
 
+  /** @param {Ok | ErrorFrame} frame */
   #answer(frame) {
-    const one = this.#asked.get(frame.id);
-    if (!one) return false;
-    this.#asked.delete(frame.id);
-    if (one.state === 'leaving') {
-      one.state = 'idle'; // refused or not: the server does not hold it
+    const one = this.#asked.get(frame.id ?? 0);
+    if (!one) return;
+    this.#asked.delete(frame.id ?? 0);
+    if (one.state === "leaving") {
+      one.state = "idle"; // refused or not: the server does not hold it
       one.topic = null;
-    } else if (frame.type === 'ok') {
-      one.state = 'live';
+    } else if (frame.type === "ok" && frame.topic !== undefined) {
+      one.state = "live";
       one.topic = frame.topic;
-      one.current = one.spec.view === 'rankups';
+      one.current = one.spec.view === "rankups";
+      one.stale = [...this.#stale].find(([board]) => one.isOfBoard(board))?.[1] ?? null;
       this.#live.set(frame.topic, one);
       this.#out.dirty(one);
-    } else {
+    } else if (frame.type === "error") {
       this.#refused(one, frame);
     }
     this.settle();
-    return true;
   }
 
+  /** @param {Subscription} one @param {ErrorFrame} frame */
   #refused(one, frame) {
-    one.state = frame.retry ? 'idle' : 'refused';
+    one.state = frame.retry ? "idle" : "refused";
     if (frame.retry) one.postpone(this.#out.now(), this.#out.random(), false);
     this.#out.refused(one, frame);
   }
 
+  /** @param {PictureFrame} frame */
   #show(frame) {
     const one = this.#live.get(frame.topic);
     if (!one) return; // of a topic that was left, or was not agreed to yet
@@ -232,30 +208,37 @@ export class Subscriptions {
     this.#out.dirty(one);
   }
 
+  /** @param {RankUpFrame} frame */
   #rankup(frame) {
     const one = this.#live.get(frame.topic);
     if (one && one.keep(frame, this.#out.now())) this.#out.dirty(one);
   }
 
+  /** @param {Heartbeat} heartbeat */
   #compare({ heads, partial }) {
     if (!heads) return;
     for (const [topic, one] of this.#live) {
       const at = one.picture.position;
       const head = heads[topic];
-      if (one.spec.view === 'rankups' || (!head && partial)) continue;
+      if (one.spec.view === "rankups" || (!head && partial)) continue;
       const same = head && at && head[0] === at.epoch && head[1] <= at.version;
       if (!same) this.#resync(one);
     }
   }
 
-  #stale({ type, board, reason, since }) {
+  /** @param {StaleMark} mark */
+  #mark({ type, board, reason, since }) {
+    const stale = type === "stale" ? Object.freeze({ reason, since }) : null;
+    if (stale) this.#stale.set(board, stale);
+    else this.#stale.delete(board);
     for (const one of this.#live.values()) {
       if (!one.isOfBoard(board)) continue;
-      one.stale = type === 'stale' ? Object.freeze({ reason, since }) : null;
+      one.stale = stale;
       this.#out.dirty(one);
     }
   }
 
+  /** @param {SeasonMark} frame */
   #season(frame) {
     const one = this.#live.get(frame.topic);
     if (!one) return;

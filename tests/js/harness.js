@@ -1,8 +1,8 @@
 // A world for the client: a clock that only moves when told, a WebSocket and an event stream of our own, and a
 // board server in a page of code. Nothing here waits for real time.
 
-import { connect } from '../../static/rankcast.js';
-import { crc32 } from '../../static/rankcast/crc32.js';
+import { connect } from "../../static/rankcast.js";
+import { crc32 } from "../../static/rankcast/crc32.js";
 
 /** Timers, clock, screen and chance, moved by the test. */
 export class FakePlatform {
@@ -17,14 +17,16 @@ export class FakePlatform {
   #nextTimer = 1;
 
   now = () => this.time;
-  random = () => (typeof this.chance === 'function' ? this.chance() : this.chance);
+  random = () => (typeof this.chance === "function" ? this.chance() : this.chance);
   later = (run, ms) => {
     const timer = this.#nextTimer++;
     this.#timers.set(timer, { run, at: this.time + Math.max(0, ms) });
     return timer;
   };
   cancel = (timer) => this.#timers.delete(timer);
-  frame = (run) => { this.#frames.push(run); };
+  frame = (run) => {
+    this.#frames.push(run);
+  };
   hidden = () => this.isHidden;
   onwake = (run) => {
     this.#wakers.add(run);
@@ -76,13 +78,13 @@ export class FakePlatform {
   async hide() {
     this.isHidden = true;
     this.drawing = false;
-    await this.wake('visibilitychange');
+    await this.wake("visibilitychange");
   }
 
   async unhide() {
     this.isHidden = false;
     this.drawing = true;
-    await this.wake('visibilitychange');
+    await this.wake("visibilitychange");
   }
 }
 
@@ -91,7 +93,7 @@ export function fakeSockets(onmade) {
   const sockets = [];
   class FakeSocket {
     readyState = 0;
-    onopen = this.onmessage = this.onclose = this.onerror = null;
+    onopen = (this.onmessage = this.onclose = this.onerror = null);
     sent = [];
     deaf = false; // a dead line: what is sent arrives nowhere, nothing comes
 
@@ -102,7 +104,7 @@ export function fakeSockets(onmade) {
       onmade?.(this);
     }
 
-    open(welcome = { type: 'welcome', protocol: 'rankcast.v1', heartbeat_ms: 15_000, limits: {} }) {
+    open(welcome = { type: "welcome", protocol: "rankcast.v1", heartbeat_ms: 15_000, limits: {} }) {
       this.readyState = 1;
       this.onopen?.({});
       if (welcome) this.push(welcome);
@@ -123,7 +125,7 @@ export function fakeSockets(onmade) {
     }
 
     /** The server (or the network) ends it. */
-    end(code = 1006, reason = '') {
+    end(code = 1006, reason = "") {
       this.readyState = 3;
       this.onclose?.({ code, reason });
     }
@@ -144,7 +146,7 @@ export function fakeSockets(onmade) {
 export function world(options = {}, onmade) {
   const platform = new FakePlatform();
   const { sockets, FakeSocket } = fakeSockets(onmade);
-  const client = connect('wss://board.example', { WebSocket: FakeSocket, platform, ...options });
+  const client = connect("wss://board.example", { WebSocket: FakeSocket, platform, ...options });
   const states = [];
   client.onstate((state) => states.push(state));
   return {
@@ -158,10 +160,10 @@ export function world(options = {}, onmade) {
   };
 }
 
-export const textOf = (rows) => rows.map(([player, points, at]) => `${player},${points},${at}\n`).join('');
+export const textOf = (rows) => rows.map(([player, points, at]) => `${player},${points},${at}\n`).join("");
 export const crcOf = (rows) => crc32(textOf(rows));
 
-export const EPOCH = '00112233445566aa';
+export const EPOCH = "00112233445566aa";
 
 /** A top board that knows the law only: rows in order, a version, diffs between two states. */
 export class FakeBoard {
@@ -175,7 +177,7 @@ export class FakeBoard {
 
   snapshot(topic) {
     const { epoch, version, rows } = this;
-    return { type: 'snapshot', topic, epoch, version, total: rows.length, rows, names: {}, crc: crcOf(rows) };
+    return { type: "snapshot", topic, epoch, version, total: rows.length, rows, names: {}, crc: crcOf(rows) };
   }
 
   /** Moves to `rows` and gives the diff. */
@@ -185,10 +187,23 @@ export class FakeBoard {
     const after = new Set(rows.map(([player]) => player));
     const gone = [...before.keys()].filter((player) => !after.has(player));
     // Simplest that keeps the law: everything that is not at its old rank is told.
-    const set = rows.map((row, index) => [...row, index + 1]).filter((row, index) => String(this.rows[index]) !== String(rows[index]));
+    const set = rows
+      .map((row, index) => [...row, index + 1])
+      .filter((row, index) => String(this.rows[index]) !== String(rows[index]));
     this.rows = rows;
     this.version++;
-    return { type: 'diff', topic, epoch: this.epoch, from, to: this.version, total: rows.length, gone, set, names: {}, crc: crcOf(rows) };
+    return {
+      type: "diff",
+      topic,
+      epoch: this.epoch,
+      from,
+      to: this.version,
+      total: rows.length,
+      gone,
+      set,
+      names: {},
+      crc: crcOf(rows),
+    };
   }
 }
 
@@ -198,23 +213,38 @@ export function serve(socket, board, { resumes = true } = {}) {
   socket.held = topics;
   socket.subscribed = 0;
   socket.oncommand = ({ id, op, topic: named, view, limit, player, radius, board: name, have }) => {
-    if (op === 'ping' || op === 'auth') socket.push({ type: 'ok', id });
-    if (op === 'unsubscribe') {
+    if (op === "ping" || op === "auth") socket.push({ type: "ok", id });
+    if (op === "unsubscribe") {
       const held = topics.delete(named);
-      socket.push(held ? { type: 'ok', id, topic: named } : { type: 'error', id, code: 'not_subscribed', reason: named, retry: false });
+      socket.push(
+        held
+          ? { type: "ok", id, topic: named }
+          : { type: "error", id, code: "not_subscribed", reason: named, retry: false },
+      );
     }
-    if (op !== 'subscribe') return;
-    const topic = [name, view, limit ?? player, radius].filter((part) => part !== undefined).join('/');
+    if (op !== "subscribe") return;
+    const topic = [name, view, limit ?? player, radius].filter((part) => part !== undefined).join("/");
     socket.subscribed++;
     topics.set(topic, view);
     const resumed = resumes && have?.epoch === board.epoch && have.version === board.version;
-    socket.push({ type: 'ok', id, topic, resumed });
-    if (view === 'top') socket.push(resumed ? emptyDiff(topic, board) : board.snapshot(topic));
+    socket.push({ type: "ok", id, topic, resumed });
+    if (view === "top") socket.push(resumed ? emptyDiff(topic, board) : board.snapshot(topic));
   };
 }
 
 function emptyDiff(topic, { epoch, version, rows }) {
-  return { type: 'diff', topic, epoch, from: version, to: version, total: rows.length, gone: [], set: [], names: {}, crc: crcOf(rows) };
+  return {
+    type: "diff",
+    topic,
+    epoch,
+    from: version,
+    to: version,
+    total: rows.length,
+    gone: [],
+    set: [],
+    names: {},
+    crc: crcOf(rows),
+  };
 }
 
 /** `count` rows, best first. */
