@@ -41,6 +41,7 @@ KINDS: dict[str, ErrorKind] = {
     "bad_results": ErrorKind(422, "At least one result is not valid; none was sent"),
     "bad_names": ErrorKind(422, "At least one name is not valid; none was saved"),
     "bad_season": ErrorKind(422, "The season's definition is not valid"),
+    "season_differs": ErrorKind(409, "The season stands with another definition"),
     "not_subscribed": ErrorKind(400, "The socket holds no such subscription"),
     "too_many_subscriptions": ErrorKind(429, "The socket holds as many subscriptions as it may"),
     "too_many_requests": ErrorKind(429, "There were more requests than are taken", retry=True),

@@ -33,6 +33,7 @@ class Metrics:
         )
         self.batch_size = histogram("batch_results", "Results in one batch", _SIZES, "role")
         self.batch_seconds = histogram("batch_seconds", "Time of one batch", _SECONDS, "role")
+        self.archive_seconds = histogram("archive_seconds", "Time of one PostgreSQL call", _SECONDS, "call")
         self.newest_age = gauge("newest_applied_age_seconds", "Age of the newest result applied", "role")
         self.produced = counter("produced", "Records sent to Kafka, by outcome", "outcome")
         self.retries = counter("retries", "Tries after a passing fault, by part", "part", "reason")

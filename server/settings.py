@@ -101,6 +101,12 @@ class Settings(BaseSettings):
     pool_size: int = Field(5, ge=1, le=100, description="PostgreSQL connections of a process")
     persist_batch_max: int = Field(5000, ge=1, le=20_000, description="results in one transaction")
     query_timeout_s: float = Field(30.0, gt=0, description="deadline of one PostgreSQL statement, in seconds")
+    pool_wait_s: float = Field(
+        5.0, gt=0, description="how long a call waits for a PostgreSQL connection, in seconds"
+    )
+    database_pooler: bool = Field(
+        False, description="DATABASE_URL names a pooler in transaction mode: nothing is prepared for later"
+    )
 
     # -- keeper
     keeper_every_s: float = Field(1.0, gt=0, description="how often the keeper looks at boards, in seconds")
