@@ -5,6 +5,7 @@ Never does: decide who may run (`stack.py` holds the lock), or how a single serv
 """
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections.abc import Callable
@@ -125,7 +126,8 @@ class Fleet:
         for record in records:
             self._say(f"Stopping {record.name} of a run that was killed (process {record.pid}) …")
             left += processes_of(record.pid)
-            psutil.Process(record.pid).terminate()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                psutil.Process(record.pid).terminate()
         deadline = time.monotonic() + LEFTOVER_SECONDS
         while any(map(alive, left)) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -80,12 +80,16 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
+def _signal_all(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may end while we count
+            process.send_signal(number)
+
+
 def kill_all(processes: Iterable[psutil.Process]) -> None:
     """SIGKILL processes and wait until they have ended."""
     family = list(processes)
-    for process in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+    _signal_all(family, signal.SIGKILL)
     deadline = time.monotonic() + STOP_SECONDS
     while any(map(alive, family)) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
@@ -181,12 +185,11 @@ class Service(ABC):
 
     def pause(self) -> None:
         """Freeze the program (SIGSTOP): its connections stay open and nothing answers."""
-        for process in processes_of(self.pid):
-            process.suspend()
+        _signal_all(processes_of(self.pid), signal.SIGSTOP)
 
     def resume(self) -> None:
-        for process in processes_of(self.pid):
-            process.resume()
+        """Let a frozen program go on; nothing for one that runs."""
+        _signal_all(processes_of(self.pid), signal.SIGCONT)
 
     def last_words(self, lines: int = 3) -> str:
         """The end of the program's log, in one line."""
