@@ -1,0 +1,1 @@
+"""PostgreSQL, the truth: every record once, totals, how far persist has read, seasons and names."""

@@ -1,0 +1,76 @@
+"""What the archive raises: each says whether to try again, to read again, or to stop.
+
+Owns: the exceptions and the one place where PostgreSQL's and the driver's errors become them.
+Neighbours: `feed` and `keeper` act on them, `web` answers 503 `not_ready` for `ArchiveUnavailable`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from server.errors import RankcastError
+
+_PASSING = (
+    OSError,  # no connection
+    TimeoutError,  # no connection of the pool, or no answer, within the deadline
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,  # the connection was lost between two statements, or the pool is closing
+    asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
+    asyncpg.OperatorInterventionError,  # shut down, starting up, cancelled
+    asyncpg.TransactionRollbackError,  # deadlock or serialisation
+    asyncpg.ReadOnlySQLTransactionError,  # a standby that is about to be promoted
+    asyncpg.PostgresSystemError,
+)
+
+
+class ArchiveUnavailable(RankcastError):  # noqa: N818  a state of PostgreSQL, not an error of ours
+    """PostgreSQL did not answer as it should: nothing is known of what was asked; try again after a while."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("not_ready", reason)
+
+
+class Fenced(Exception):  # noqa: N818  the rule is called the fence
+    """A batch of persist that does not start where PostgreSQL stands; nothing of it was written.
+
+    `found_log` is the log that PostgreSQL reads now (None: none yet), `found_offset` where this partition
+    stands, None where it is not held. Where it stands at the batch's end, an earlier try of the batch may
+    have been written.
+    """
+
+    def __init__(self, found_log: int | None, found_offset: int | None) -> None:
+        super().__init__(f"PostgreSQL is at offset {found_offset} of log {found_log}")
+        self.found_log = found_log
+        self.found_offset = found_offset
+
+
+class LogLeft(Exception):  # noqa: N818  the rule is called so
+    """A log that PostgreSQL has left for another one, for ever; read the topic's identity again."""
+
+    def __init__(self, log: int) -> None:
+        super().__init__(
+            f"log {log} was left for another one; the topic was made anew, or a reader is misconfigured"
+        )
+        self.log = log
+
+
+class SeasonDiffers(RankcastError):  # noqa: N818  says what is the matter
+    """A season of this id stands with another definition; `differences` has a line per field."""
+
+    def __init__(self, season_id: int, differences: list[str]) -> None:
+        super().__init__(
+            "season_differs",
+            f"season {season_id} stands already, and its definition is final: {'; '.join(differences)}",
+        )
+        self.differences = differences
+
+
+@contextmanager
+def passing_faults_named() -> Iterator[None]:
+    """Raise `ArchiveUnavailable` for faults of PostgreSQL and of the way to it; let all others through."""
+    try:
+        yield
+    except _PASSING as fault:
+        text = str(fault) or "no answer within the deadline"
+        raise ArchiveUnavailable(f"PostgreSQL: {type(fault).__name__}: {text}") from fault

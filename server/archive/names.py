@@ -1,0 +1,26 @@
+"""Players' names in PostgreSQL. Never does: judge a name (`core/names.py` has)."""
+
+from collections.abc import Iterable, Mapping
+
+from server.archive.database import Connection
+
+
+async def save_names(connection: Connection, names: Mapping[int, str]) -> list[int]:
+    """Save the names; return the players whose name is new or another one now, by id."""
+    players = sorted(names)  # always in one order, so that two savers never wait for each other
+    rows = await connection.fetch(
+        "INSERT INTO players AS p (player_id, name) SELECT * FROM unnest($1::bigint[], $2::text[]) "
+        "ON CONFLICT (player_id) DO UPDATE SET name = excluded.name WHERE p.name <> excluded.name "
+        "RETURNING player_id",
+        players,
+        [names[player] for player in players],
+    )
+    return sorted(row["player_id"] for row in rows)
+
+
+async def read_names(connection: Connection, players: Iterable[int]) -> dict[int, str]:
+    """Return player id → name of those who have one."""
+    rows = await connection.fetch(
+        "SELECT player_id, name FROM players WHERE player_id = ANY($1::bigint[])", list(players)
+    )
+    return {row["player_id"]: row["name"] for row in rows}
