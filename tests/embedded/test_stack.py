@@ -119,8 +119,13 @@ async def test_a_second_start_is_refused_and_says_where_the_first_is(data_dir: P
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"pid": "seven"}', '{"pid": 1}', "\xff"])
-async def test_a_run_file_that_says_nothing_is_passed_over(text: str, data_dir: Path) -> None:
+def test_a_run_file_that_says_nothing_is_passed_over(text: str, data_dir: Path) -> None:
     (data_dir / "run.json").write_text(text, encoding="latin-1")
+    assert runfile.read(data_dir) is None
+
+
+async def test_a_stack_starts_over_a_run_file_that_says_nothing(data_dir: Path) -> None:
+    (data_dir / "run.json").write_text('{"pid": ')
     async with running_stack(Settings(data_dir=data_dir), print):
         assert runfile.find_running(data_dir) is not None
 
