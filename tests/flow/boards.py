@@ -4,7 +4,9 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import orjson
 from redis.asyncio import Redis
 
 from server.board.batch import Asked, SubmitBatch, SubmitReply
@@ -112,6 +114,17 @@ async def order(redis: Redis, season: Season) -> list[tuple[int, int]]:
     script = "local s={} for i,p in ipairs(ARGV) do s[i]=redis.call('ZSCORE',KEYS[1],p) end return s"
     scores = await redis.eval(script, 1, BoardKeys(season.season_id).zset, *players)
     return list(zip(players, [int(score) for score in scores], strict=True))
+
+
+async def raw_changes(redis: Redis, season: Season) -> list[bytes]:
+    """The events of the change log, oldest first."""
+    entries = await redis.xrange(BoardKeys(season.season_id).log) or []
+    return [event for _, fields in entries if fields and isinstance(event := fields[b"e"], bytes)]
+
+
+async def changes(redis: Redis, season: Season) -> list[dict[str, Any]]:
+    """The same, parsed."""
+    return [orjson.loads(event) for event in await raw_changes(redis, season)]
 
 
 async def dump(redis: Redis) -> dict[bytes | str, object]:
