@@ -42,7 +42,9 @@ export interface Stale {
 export interface View {
   /** The board's name as it was asked for, e.g. `s12`. */
   readonly board: string;
-  readonly epoch: string;
+  /** Names the board's life, null while it is still being made; another one: the board was replaced. */
+  readonly epoch: string | null;
+  /** Counts the board's changes within an epoch. */
   readonly version: number;
   /** Players on the whole board. */
   readonly total: number;
@@ -73,7 +75,7 @@ export interface RankUp {
   /** The same for the same event in every view that tells of it. */
   readonly id: string;
   readonly board: string;
-  readonly epoch: string;
+  readonly epoch: string | null;
   readonly version: number;
   readonly player: string;
   /** Known where the player is in the view, or the server told it. */
@@ -92,7 +94,7 @@ export interface Refusal {
   readonly code: string;
   /** For people. */
   readonly reason: string;
-  /** Whether the client tries again by itself; otherwise it does so with the next connection only. */
+  /** Whether the client tries again by itself; otherwise it asks anew with the next connection, or when you do. */
   readonly retry: boolean;
 }
 

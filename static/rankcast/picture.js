@@ -161,7 +161,8 @@ export class NoPicture {
 
 /** Lets a rank-up pass once: by (epoch, version) it only goes on, and within one version once a player. */
 export class Toasts {
-  #epoch = "";
+  /** @type {string | null} */
+  #epoch = null;
   #version = -1;
   /** @type {Set<string>} */
   #players = new Set();

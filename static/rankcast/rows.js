@@ -33,7 +33,7 @@ function weave(order, taken, placed) {
   let lowest = -1;
   while (nextTaken < taken.length || nextPlaced < placed.length) {
     const start = Math.min(taken[nextTaken] ?? Infinity, placed[nextPlaced]?.index ?? Infinity);
-    if (!(start >= 0 && start <= order.length)) return -1;
+    if (!Number.isInteger(start) || start < 0 || start > order.length) return -1;
     if (lowest < 0) lowest = start;
     const stretch = [];
     let read = start;
@@ -70,8 +70,9 @@ export class Rows {
   /** @type {Map<string, Entry>} */
   #known = new Map();
   #sums = [0]; // checksum of the first i rows
-  /** @type {readonly Row[] | null} */
-  #list = null;
+  /** @type {readonly Row[]} the rows that were handed out last */
+  #list = Object.freeze([]);
+  #changed = false; // whether any of them may not hold any more
   #first = 1;
 
   /** CRC-32 of the rows' text `player,points,achieved_at\n`, one after another. */
@@ -97,7 +98,7 @@ export class Rows {
       this.#known.set(player, entry);
       return entry;
     });
-    this.#list = null;
+    this.#changed = true;
     this.#rename(names);
     this.#sum(0);
   }
@@ -129,7 +130,7 @@ export class Rows {
       placed,
     );
     if (lowest < 0) return false;
-    if (taken.length || placed.length) this.#list = null;
+    if (taken.length || placed.length) this.#changed = true;
     this.#rename(names);
     this.#sum(lowest);
     return this.#known.size === this.#order.length;
@@ -143,14 +144,18 @@ export class Rows {
     return this.#known.get(player)?.name ?? null;
   }
 
-  /** The rows as a frozen array of frozen rows, the first of which has rank `first`. A row that did not change is the same object. */
+  /**
+   * The rows as a frozen array of frozen rows, the first of which has rank `first`. A row that did not change is
+   * the same object as before, and so is an array of which no row did.
+   */
   list(first = 1) {
-    if (first !== this.#first) {
-      for (const entry of this.#order) entry.row = null;
-      this.#list = null;
-      this.#first = first;
-    }
-    return (this.#list ??= Object.freeze(this.#order.map((entry) => (entry.row ??= this.#row(entry)))));
+    if (first !== this.#first) for (const entry of this.#order) entry.row = null;
+    if (first === this.#first && !this.#changed) return this.#list;
+    this.#first = first;
+    this.#changed = false;
+    const rows = this.#order.map((entry) => (entry.row ??= this.#row(entry)));
+    const same = rows.length === this.#list.length && rows.every((row, index) => row === this.#list[index]);
+    return same ? this.#list : (this.#list = Object.freeze(rows));
   }
 
   /** @param {Entry} entry @returns {Row} */
@@ -164,7 +169,8 @@ export class Rows {
       const entry = this.#known.get(player);
       if (!entry || entry.name === names[player]) continue;
       entry.name = names[player];
-      entry.row = this.#list = null;
+      entry.row = null;
+      this.#changed = true;
     }
   }
 

@@ -48,6 +48,7 @@ export class Subscriptions {
     const key = keyOf(spec);
     let found = this.#all.get(key);
     if (!found) this.#all.set(key, (found = new Subscription(spec)));
+    if (found.state === "refused") found.state = "idle"; // wanted anew is asked for anew
     return found;
   }
 
@@ -107,7 +108,7 @@ export class Subscriptions {
       this.#out.again(one.notBefore - now);
       return;
     }
-    const have = one.picture.position;
+    const have = one.picture.position?.epoch ? one.picture.position : null; // a board in the making has no place to go on from
     const id = this.#out.send({ op: "subscribe", ...one.spec, ...(have && { have }) });
     if (id === null) return;
     one.state = "asking";
@@ -227,7 +228,7 @@ export class Subscriptions {
   }
 
   /** @param {StaleMark} mark */
-  #mark({ type, board, reason, since }) {
+  #mark({ type, board, reason = "", since = this.#out.now() }) {
     const stale = type === "stale" ? Object.freeze({ reason, since }) : null;
     if (stale) this.#stale.set(board, stale);
     else this.#stale.delete(board);

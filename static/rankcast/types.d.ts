@@ -4,7 +4,8 @@
 import type { RankUp, Refusal } from "../rankcast.js";
 
 export interface Position {
-  readonly epoch: string;
+  /** Null while the board is still being made. */
+  readonly epoch: string | null;
   readonly version: number;
 }
 
@@ -48,7 +49,7 @@ export interface Snapshot extends Position {
 export interface Diff {
   type: "diff";
   topic: string;
-  epoch: string;
+  epoch: string | null;
   from: number;
   to: number;
   total: number;
@@ -81,7 +82,7 @@ export interface RankUpFrame extends Position {
 export interface Heartbeat {
   type: "heartbeat";
   at: number;
-  heads?: { [topic: string]: [epoch: string, version: number] };
+  heads?: { [topic: string]: [epoch: string | null, version: number] };
   /** Set by us for server-sent events: the topics that it does not name are other streams'. */
   partial?: boolean;
 }
@@ -89,8 +90,8 @@ export interface Heartbeat {
 export interface StaleMark {
   type: "stale" | "fresh";
   board: string;
-  reason: string;
-  since: number;
+  reason?: string;
+  since?: number;
 }
 
 export interface SeasonMark {

@@ -11,6 +11,7 @@ export class FakePlatform {
   isHidden = false;
   drawing = true; // whether the screen asks for frames (a hidden page's does not)
   errors = [];
+  stretch = 0; // timers of a hidden page run at multiples of this only
   #timers = new Map();
   #frames = [];
   #wakers = new Set();
@@ -20,7 +21,8 @@ export class FakePlatform {
   random = () => (typeof this.chance === "function" ? this.chance() : this.chance);
   later = (run, ms) => {
     const timer = this.#nextTimer++;
-    this.#timers.set(timer, { run, at: this.time + Math.max(0, ms) });
+    const at = this.time + Math.max(0, ms);
+    this.#timers.set(timer, { run, at: this.stretch ? Math.ceil(at / this.stretch) * this.stretch : at });
     return timer;
   };
   cancel = (timer) => this.#timers.delete(timer);
@@ -250,4 +252,26 @@ function emptyDiff(topic, { epoch, version, rows }) {
 /** `count` rows, best first. */
 export function someRows(count, from = 1000) {
   return Array.from({ length: count }, (_, index) => [String(index + 1), from - index, 1_000 * index]);
+}
+
+/** Random numbers that are the same in every run. */
+export class Chance {
+  #state;
+
+  constructor(seed) {
+    this.#state = seed >>> 0;
+  }
+
+  /** A whole number from 0 to `limit` - 1. */
+  below(limit) {
+    this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((this.#state / 2 ** 32) * limit);
+  }
+
+  /** `count` different numbers below `limit`, rising. */
+  pick(limit, count) {
+    const left = Array.from({ length: limit }, (_, index) => index);
+    while (left.length > count) left.splice(this.below(left.length), 1);
+    return left;
+  }
 }
