@@ -20,14 +20,17 @@ from server.settings import Settings
 if TYPE_CHECKING:  # the stubs' generic classes are no such thing at run time
     Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     Pool = asyncpg.Pool[asyncpg.Record]
+    RawConnection = asyncpg.Connection[asyncpg.Record]
     Record = asyncpg.Record
 else:
     Connection = asyncpg.pool.PoolConnectionProxy
     Pool = asyncpg.Pool
+    RawConnection = asyncpg.Connection
     Record = asyncpg.Record
 
 OLDEST_SERVER = 15
 _CLOSE_SECONDS = 5.0
+_EPOCH_2000_US = 946_684_800_000_000  # PostgreSQL counts from the year 2000
 
 
 class Database:
@@ -39,7 +42,7 @@ class Database:
 
     @classmethod
     async def connect(cls, url: str, settings: Settings) -> "Database":
-        """Open the pool; `StartError` for a server that will never do, `ArchiveUnavailable` when it is away."""
+        """Open the pool; `StartError` for a server that will not do, `ArchiveUnavailable` when it is away."""
         with passing_faults_named():
             pool = await asyncpg.create_pool(
                 url,
@@ -48,6 +51,7 @@ class Database:
                 timeout=settings.pool_wait_s,
                 command_timeout=settings.query_timeout_s,
                 statement_cache_size=0 if settings.database_pooler else 100,
+                init=_speak_microseconds,
                 reset=_nothing_to_reset,
             )
         database = cls(pool, settings)
@@ -102,6 +106,18 @@ class Database:
             await asyncio.wait_for(self._pool.close(), _CLOSE_SECONDS)
         except (TimeoutError, ArchiveUnavailable):
             self._pool.terminate()
+
+
+async def _speak_microseconds(connection: RawConnection) -> None:
+    """Exchange instants as microseconds since the Unix epoch; datetime's first and last become infinities."""
+    async with connection.transaction():
+        await connection.set_type_codec(
+            "timestamptz",
+            schema="pg_catalog",
+            encoder=lambda instant_us: (instant_us - _EPOCH_2000_US,),
+            decoder=lambda since_2000: since_2000[0] + _EPOCH_2000_US,
+            format="tuple",
+        )
 
 
 async def _nothing_to_reset(connection: object) -> None:

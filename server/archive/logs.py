@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from server.archive.database import Connection
 from server.archive.errors import Fenced, LogLeft
-from server.archive.moments import moment
 from server.core.log_identity import LogIdentity
 
 _LOCK = 7_265_112  # which log is the current one
@@ -112,15 +111,14 @@ async def _change_to(connection: Connection, log: int) -> None:
 _MOVE = """
 UPDATE persist_offsets SET next_offset = $4, complete_to = greatest(
     complete_to,
-    least($5::timestamptz, clock_timestamp()),
+    CASE WHEN $5::timestamptz IS NOT NULL THEN least($5, clock_timestamp()) END,
     clock_timestamp() - $6::bigint * interval '1 microsecond')
 WHERE log_id = $1 AND log_partition = $2 AND next_offset = $3"""
 
 
 async def move_offset(connection: Connection, span: LogRange, evidence: Evidence) -> None:
     """Move the partition's offset over the range, and lock it until the transaction ends; else `Fenced`."""
-    timestamp = None if evidence.timestamp_us is None else moment(evidence.timestamp_us)
-    moved = await connection.execute(_MOVE, *span, timestamp, evidence.at_end_ago_us)
+    moved = await connection.execute(_MOVE, *span, *evidence)
     if moved != "UPDATE 1":
         offsets = await next_offsets(connection, span.log)
         raise Fenced(await current_log(connection), offsets.get(span.partition))

@@ -8,10 +8,10 @@ Never does: check a result (`core/results.py` has). Neighbours: `store.py` calls
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from server.archive.database import Connection
-from server.archive.moments import moment, span
 from server.core.results import Result
 from server.core.season import Season
 
@@ -89,12 +89,12 @@ async def store_season(
         [result.match_id for _, result in rows],
         [result.player_id for _, result in rows],
         [result.points for _, result in rows],
-        [moment(result.achieved_us) for _, result in rows],
+        [result.achieved_us for _, result in rows],
         [offset for offset, _ in rows],
         season.season_id,
         *source,
-        span(season.tick_us),
-        moment(season.starts_us),
+        timedelta(microseconds=season.tick_us),
+        season.starts_us,
         season.codec.max_points,
     )
     return StoreReply(new, len(rows) - new, changed, at_maximum if season.operator == "sum" else 0)
@@ -126,7 +126,7 @@ async def ask(
     sql_next, behind, elsewhere = await connection.fetchrow(  # type: ignore[misc]  # a SELECT without FROM has a row
         _ASK.format(season=season_id),
         *source,
-        span(half_life_us),
+        timedelta(microseconds=half_life_us),
         season_id,
         [match_id for match_id, _, _ in results],
         [player_id for _, player_id, _ in results],

@@ -8,7 +8,6 @@ from collections.abc import Collection
 
 from server.archive.database import Connection, Record
 from server.archive.errors import SeasonDiffers
-from server.archive.moments import instant_us, moment
 from server.core.season import Season
 
 _LOCKS = 7_265_111  # with the season's id: the making of one season
@@ -39,14 +38,14 @@ def _season(row: Record) -> Season:
     return Season(
         season_id=row["season_id"],
         name=row["name"],
-        starts_us=instant_us(row["starts_at"]),
-        ends_us=instant_us(row["ends_at"]),
+        starts_us=row["starts_at"],
+        ends_us=row["ends_at"],
         operator=row["operator"],
         points_bits=row["points_bits"],
         time_bits=row["time_bits"],
         tick_us=row["tick_us"],
         time_zone=row["time_zone"],
-        counts_from_us=instant_us(row["counts_from"]),
+        counts_from_us=row["counts_from"],
         grace_us=row["grace_us"],
     )
 
@@ -64,14 +63,14 @@ async def create_season(connection: Connection, season: Season) -> bool:
         f"INSERT INTO seasons ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",  # noqa: S608  a constant
         season.season_id,
         season.name,
-        moment(season.starts_us),
-        moment(season.ends_us),
+        season.starts_us,
+        season.ends_us,
         season.operator,
         season.points_bits,
         season.time_bits,
         season.tick_us,
         season.time_zone,
-        moment(season.counts_from_us),
+        season.counts_from_us,
         season.grace_us,
     )
     for table in ("match_results", "player_totals"):

@@ -101,7 +101,7 @@ class Archive:
             return await logs.next_offsets(connection, log)
 
     async def hold(self, log: int, partition: int, position_when_new: int) -> int:
-        """Return where persist reads a partition from, `position_when_new` at first; `LogLeft` for a left one."""
+        """Return where persist reads on, `position_when_new` at its first hold; `LogLeft` for a left log."""
         async with self._database.transaction() as connection:
             return await logs.hold(connection, log, partition, position_when_new)
 

@@ -21,7 +21,7 @@ class Total(NamedTuple):
     achieved_us: int
 
 
-_TOTAL = "player_id, points, (extract(epoch FROM achieved_at) * 1000000)::bigint"
+_TOTAL = "player_id, points, achieved_at"
 
 
 @dataclass(frozen=True, slots=True)
