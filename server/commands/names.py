@@ -6,10 +6,9 @@ from server.archive.store import Archive
 from server.board.connection import connect
 from server.commands.located import CommandError, read_file
 from server.errors import RankcastError
-from server.live.names import Names
 from server.metrics import Metrics
 from server.settings import Settings
-from server.web.naming import parse_names
+from server.web.naming import parse_names, save_names
 from server.web.problems import BadItemsError
 
 
@@ -28,7 +27,7 @@ async def save(settings: Settings, path: Path) -> int:
     redis = connect(settings.redis_url or "")
     try:
         await archive.migrate()
-        await Names(archive, redis).save(names)
+        await save_names(archive, redis, names)
     finally:
         await redis.aclose()
         await archive.close()

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from server.commands.located import CommandError
+from server.feed.pace import Pace
 from server.feed.producer import ResultProducer, replay_key
 from server.metrics import Metrics
 from server.settings import Settings
@@ -89,23 +90,6 @@ async def _first(waiting: "deque[tuple[asyncio.Task[None], int]]") -> int:
     task, count = waiting.popleft()
     await task
     return count
-
-
-class Pace:
-    """Holds a sender to `speed` records a second (None: not at all), counted from its first call."""
-
-    def __init__(self, speed: float | None) -> None:
-        self._speed = speed
-        self._due: float | None = None
-
-    async def wait(self, count: int) -> None:
-        """Return when the next `count` records are due."""
-        if self._speed is None:
-            return
-        now = asyncio.get_running_loop().time()
-        due = max(self._due or now, now - 1.0)  # after a standstill at most a second is caught up
-        self._due = due + count / self._speed
-        await asyncio.sleep(due - now)
 
 
 def _bar(console: Console) -> Progress:

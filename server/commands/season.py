@@ -12,7 +12,8 @@ from pathlib import Path
 import orjson
 from rich.table import Table
 
-from server.archive.store import Archive, SeasonDiffers
+from server.archive.errors import SeasonDiffers
+from server.archive.store import Archive
 from server.board.connection import connect
 from server.board.store import BoardStore
 from server.commands.located import CommandError, Located, read_file

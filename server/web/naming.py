@@ -1,11 +1,23 @@
 """Players' names as people send them: an object of ids and names, all taken or none."""
 
+from collections.abc import Mapping
+
+from redis.asyncio import Redis
+
+from server.archive.store import Archive
 from server.core.exact_json import Fields, load_exact
 from server.core.names import clean_name
 from server.core.refusals import Refusal, shown
 from server.core.results import player_id_from_text
 from server.errors import RankcastError
+from server.live.names import announce
 from server.web.problems import BadItem, BadItemsError
+
+
+async def save_names(archive: Archive, redis: Redis, names: Mapping[int, str]) -> None:
+    """Store the names and tell every web process."""
+    await archive.save_names(names)
+    await announce(redis, names)
 
 
 def parse_names(text: bytes) -> dict[int, str]:

@@ -13,6 +13,7 @@ from server.core.results import player_id_from_text
 from server.core.season import MAX_SEASON_ID, Season
 from server.errors import RankcastError
 from server.live.mirror import Mirror
+from server.live.tokens import Tokens, bearer
 from server.settings import Settings, variable
 from server.web.operation import Parameter
 from server.web.state import Request
@@ -104,15 +105,28 @@ async def season(request: Request) -> Season:
     )
 
 
-async def mirror(request: Request) -> Mirror:
-    """The mirror of the board that season and `window` name; 404 where there is none."""
-    board = (await season(request)).board
+async def board(request: Request) -> str:
+    """The name of the board that season and `window` say; 404 where there is none, 401 without a token."""
+    _require_token(request)
+    name = (await season(request)).board
     if "window" in request.query_params:
-        board += f":{request.query_params['window']}"
-    name = parse_board(board)
-    if isinstance(name, Refusal):
-        raise RankcastError("unknown_board", name.reason)
-    return await request.state["web"].mirrors.open(str(name))
+        name += f":{request.query_params['window']}"
+    parsed = parse_board(name)
+    if isinstance(parsed, Refusal):
+        raise RankcastError("unknown_board", parsed.reason)
+    return str(parsed)
+
+
+async def mirror(request: Request) -> Mirror:
+    """The mirror of the address's board, once it has its picture."""
+    return await request.state["web"].mirrors.open(await board(request))
+
+
+def _require_token(request: Request) -> None:
+    """Where viewers need tokens, let the request pass only with a valid one."""
+    secret = request.state["process"].settings.token_secret
+    if secret is not None:
+        Tokens(secret.get_secret_value()).expiry(bearer(request.headers.get("authorization")) or "")
 
 
 def require_key(request: Request) -> None:
@@ -122,8 +136,7 @@ def require_key(request: Request) -> None:
         raise RankcastError(
             "permission_denied", f"This server takes no writes: it has no API key ({variable('api_key')})"
         )
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    given = token.strip() if scheme.lower() == "bearer" else ""
+    given = bearer(request.headers.get("authorization")) or ""
     if not hmac.compare_digest(given.encode("utf-8"), key.get_secret_value().encode("utf-8")):
         raise RankcastError("unauthorized", "Send the header Authorization: Bearer <the server's API key>")
 

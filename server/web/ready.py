@@ -18,12 +18,12 @@ class Readiness:
     """The checks of one process; a check gives None when its part is ready, else the reason."""
 
     def __init__(self) -> None:
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, tuple[Check, bool]] = {}
         self._asking: asyncio.Task[Report] | None = None
 
-    def add(self, part: str, check: Check) -> None:
-        """Ask this part, too; a part of the same name is replaced."""
-        self._checks[part] = check
+    def add(self, part: str, check: Check, *, needed: bool = True) -> None:
+        """Ask this part, too; one that is not `needed` is told of, and the process serves without it."""
+        self._checks[part] = (check, needed)
 
     async def report(self) -> Report:
         """Ask every part. Callers at the same time share one round, so probes cannot pile up."""
@@ -33,11 +33,12 @@ class Readiness:
 
     async def _ask_all(self) -> Report:
         names = sorted(self._checks)
-        parts = await asyncio.gather(*(_ask(self._checks[name]) for name in names))
-        return Report(all(part.ready for part in parts), dict(zip(names, parts, strict=True)))
+        parts = await asyncio.gather(*(_ask(*self._checks[name]) for name in names))
+        ready = all(part.ready or not part.needed for part in parts)
+        return Report(ready, dict(zip(names, parts, strict=True)))
 
 
-async def _ask(check: Check) -> Part:
+async def _ask(check: Check, needed: bool) -> Part:
     try:
         async with asyncio.timeout(CHECK_SECONDS):
             reason = await check()
@@ -45,4 +46,4 @@ async def _ask(check: Check) -> Part:
         reason = f"no answer within {CHECK_SECONDS:g} s"
     except Exception as error:  # a part that cannot even be asked is not ready, whatever it raises
         reason = f"{type(error).__name__}: {error}"
-    return Part(reason is None, reason)
+    return Part(reason is None, reason, needed)

@@ -124,6 +124,7 @@ class Part(Struct, frozen=True):
 
     ready: bool
     reason: str | None = None
+    needed: Annotated[bool, Meta(description="whether the process cannot serve without it")] = True
 
 
 class Readiness(Struct, frozen=True):

@@ -8,13 +8,13 @@ import asyncio
 from dataclasses import dataclass
 from typing import TypedDict
 
+from redis.asyncio import Redis
 from starlette.requests import Request as AnyRequest
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.store import Archive
 from server.live.hub import Hub
 from server.live.mirrors import Mirrors
-from server.live.names import Names
 from server.metrics import Metrics
 from server.settings import Settings
 from server.web.ready import Readiness
@@ -39,7 +39,7 @@ class Web:
     archive: Archive
     mirrors: Mirrors
     hub: Hub
-    names: Names
+    redis: Redis
     writer: ResultWriter
 
 

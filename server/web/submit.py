@@ -4,6 +4,8 @@ Owns the rules that a POST adds to those of a record (a list's length, the seaso
 for Kafka. Never judges a result by itself: `core/results.py` does, as ingest and persist will again.
 """
 
+import asyncio
+
 from server.core.exact_json import Fields, load_exact
 from server.core.refusals import Refusal
 from server.core.results import Result, check, parse_fields, result_value
@@ -62,14 +64,23 @@ class ResultWriter:
 
     def __init__(self, producer: ResultProducer) -> None:
         self._producer = producer
-        self.under_way = 0
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def write(self, results: list[Result]) -> None:
         """Return when Kafka has acknowledged all of them; else raise RankcastError `log_unavailable`."""
-        self.under_way += 1
+        self._under_way += 1
+        self._idle.clear()
         try:
             await self._producer.send(
                 [(b"%d" % result.player_id, result_value(result)) for result in results]
             )
         finally:
-            self.under_way -= 1
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    async def idle(self) -> None:
+        """Return when no request waits for Kafka."""
+        await self._idle.wait()

@@ -1,6 +1,5 @@
 """`replay`: every line a record, its bytes untouched, acknowledged before it is counted."""
 
-import asyncio
 import gzip
 import io
 from pathlib import Path
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from server.commands import replay as module
 from server.commands.located import CommandError
-from server.commands.replay import Pace, opened, replay
+from server.commands.replay import opened, replay
 from server.settings import Settings
 
 MATCH = b"5f0c6e1d-2a3b-4c5d-8e9f-0a1b2c3d4e5f"
@@ -112,21 +111,3 @@ def test_a_file_that_cannot_be_read_is_one_clear_line(
         list(lines)
 
     assert str(path) in str(raised.value)
-
-
-async def test_a_speed_spreads_the_records_over_time() -> None:
-    loop = asyncio.get_running_loop()
-    pace = Pace(1000)
-    began = loop.time()
-
-    for _ in range(4):
-        await pace.wait(50)
-
-    assert loop.time() - began >= 0.15
-
-
-async def test_without_a_speed_nothing_waits() -> None:
-    waiting = asyncio.create_task(Pace(None).wait(10**9))
-    await asyncio.sleep(0)
-
-    assert waiting.done()

@@ -71,3 +71,15 @@ async def test_probes_at_the_same_time_share_one_round() -> None:
     await asyncio.gather(*(readiness.report() for _ in range(20)))
 
     assert rounds == 1
+
+
+async def test_a_part_that_is_not_needed_is_told_of_and_the_process_serves() -> None:
+    async def away() -> str | None:
+        return "away"
+
+    readiness = Readiness()
+    readiness.add("postgres", away, needed=False)
+
+    report = await readiness.report()
+
+    assert (report.ready, report.parts) == (True, {"postgres": Part(False, "away", needed=False)})

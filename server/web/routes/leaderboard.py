@@ -14,7 +14,14 @@ from server.web.operation import Answer, Content, Operation
 from server.web.shapes import Entry, Neighbour, PlayerEntry, Top, player_on_wire
 from server.web.state import Request
 
-_BOARD_PROBLEMS = ("bad_request", "unknown_season", "unknown_board", "not_ready")
+_BOARD_PROBLEMS = (
+    "bad_request",
+    "bad_token",
+    "token_expired",
+    "unknown_season",
+    "unknown_board",
+    "not_ready",
+)
 _SAME = Answer(304, "the client has it (If-None-Match)")
 
 

@@ -4,7 +4,7 @@ import msgspec
 from starlette.responses import Response
 
 from server.web import params
-from server.web.naming import parse_names
+from server.web.naming import parse_names, save_names
 from server.web.operation import Answer, Content, Operation
 from server.web.shapes import Saved
 from server.web.state import Request
@@ -15,7 +15,8 @@ async def put(request: Request) -> Response:
     params.require_key(request)
     body = await params.body(request, request.state["process"].settings)
     names = parse_names(body)
-    await request.state["web"].names.save(names)
+    web = request.state["web"]
+    await save_names(web.archive, web.redis, names)
     return Response(msgspec.json.encode(Saved(len(names))), media_type="application/json")
 
 

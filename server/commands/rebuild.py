@@ -1,0 +1,1 @@
+"""`rankcast rebuild`: a season's board anew from PostgreSQL, with its progress."""
