@@ -79,6 +79,8 @@ export function connect(url, options = {}) {
   const { token, transport = "auto", platform = ownPlatform() } = options;
   const { WebSocket = globalThis.WebSocket, fetch = globalThis.fetch } = options;
   const base = addresses(url, globalThis.document?.baseURI);
+  if (transport === "websocket" && !WebSocket)
+    throw new TypeError("there is no WebSocket here: give one in the options");
   // A browser's fetch works only when it is called as a function of the page's own.
   const linkOptions = {
     base,

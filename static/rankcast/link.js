@@ -6,6 +6,7 @@
 
 import { Backoff, CODES, TOKEN_EXPIRED, isFinal } from "./backoff.js";
 import { SocketLine } from "./socket.js";
+import { Scout } from "./scout.js";
 import { EventLine } from "./sse.js";
 import { Token } from "./token.js";
 import { Watch } from "./watch.js";
@@ -39,12 +40,9 @@ export class Link {
   #watch = new Watch();
   /** @type {Line | null} */
   #line = null;
-  /** @type {Line | null} a WebSocket that is tried while server-sent events carry on */
-  #scout = null;
+  #scout;
   /** @type {Timer} */
   #timer = null;
-  /** @type {Timer} */
-  #scoutTimer = null;
   #attempt = 0; // tells the answers of an attempt that was given up
   #triedAt = -Infinity;
   #upSince = 0;
@@ -60,6 +58,7 @@ export class Link {
     this.#on = on;
     this.#backoff = new Backoff(platform.random);
     this.#ways = new Ways(options.transport);
+    this.#scout = new Scout(platform, this.#ways, async () => this.#make(false, await this.#token.get()));
     this.#token = new Token(options.token, platform, (token) => this.#authorise(token));
   }
 
@@ -149,10 +148,9 @@ export class Link {
     if (wasUp) this.#lastHeard = this.heardAt;
     this.#attempt++;
     this.#platform.cancel(this.#timer);
-    this.#platform.cancel(this.#scoutTimer);
+    this.#scout.stop();
     this.#line?.close();
-    this.#scout?.close();
-    this.#line = this.#scout = null;
+    this.#line = null;
     this.#watch.heard();
     this.phase = "idle"; // until the caller says what comes
     if (wasUp) this.#on.down();
@@ -196,7 +194,7 @@ export class Link {
       },
       close: (/** @type {number} */ code, /** @type {string} */ reason) => {
         if (line === this.#line) this.#ended(code, reason);
-        else if (line === this.#scout) this.#scoutFailed();
+        else if (this.#scout.owns(line)) this.#scout.later();
       },
     };
     /** @type {Line} */
@@ -217,7 +215,7 @@ export class Link {
 
   /** @param {Line} line @param {Frame} frame */
   #heard(line, frame) {
-    if (line === this.#scout && frame.type === "welcome") this.#adopt(line);
+    if (this.#scout.owns(line) && frame.type === "welcome") this.#adopt(line);
     if (line !== this.#line) return;
     if (this.#watch.doubtful) this.#alive();
     if (frame.type === "welcome") this.#welcome(line, frame);
@@ -235,7 +233,7 @@ export class Link {
     this.#held = false;
     this.#become("up");
     this.#look(false);
-    if (line.kind === "sse") this.#scoutLater();
+    if (line.kind === "sse") this.#scout.later();
     this.#on.up(frame);
   }
 
@@ -298,29 +296,9 @@ export class Link {
     this.#become("paused", "hidden");
   }
 
-  #scoutLater() {
-    const wait = this.#ways.scoutDelay(this.#platform.random());
-    if (wait !== null) this.#scoutTimer = this.#platform.later(() => this.#sendScout(), wait);
-  }
-
-  async #sendScout() {
-    const attempt = this.#attempt;
-    try {
-      const token = await this.#token.get();
-      if (attempt === this.#attempt) this.#scout = this.#make(false, token);
-    } catch {
-      if (attempt === this.#attempt) this.#scoutFailed();
-    }
-  }
-
-  #scoutFailed() {
-    this.#scout = null;
-    this.#scoutLater();
-  }
-
   /** @param {Line} line */
   #adopt(line) {
-    this.#scout = null;
+    this.#scout.release();
     this.#drop();
     this.#line = line;
     this.phase = "opening";

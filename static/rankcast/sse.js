@@ -129,8 +129,8 @@ export class EventLine {
     if (this.#token) headers.authorization = `Bearer ${this.#token}`;
     try {
       const address = streamAddress(this.#base, command);
-      if (!address)
-        return this.#refuse(topic, command.id, "unknown_board", `${command.board} is not a board`);
+      await null; // as on a wire, no answer comes before its command was noted
+      if (!address) return this.#refuse(topic, command.id, "unknown_board", `${command.board} is no board`);
       const answer = await this.#fetch(address, { headers, signal: stream.abort.signal, cache: "no-store" });
       if (!answer.ok) return await this.#refused(topic, command.id, answer);
       this.#on?.frame({ type: "ok", id: command.id, topic, resumed: false });
