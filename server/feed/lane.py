@@ -6,7 +6,7 @@ Never does: choose partitions or deadlines. Neighbour: `producer.py` holds one l
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
@@ -14,7 +14,9 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from server.errors import RankcastError
 
-Record = tuple[bytes | None, bytes | None]
+Headers = list[tuple[str, bytes]]
+RecordWithHeaders = tuple[bytes | None, bytes | None, Headers]
+Record = tuple[bytes | None, bytes | None] | RecordWithHeaders
 
 
 class Part:
@@ -61,6 +63,11 @@ class Lane:
         try:
             while self._queue:
                 await self._send_batch()
+        except asyncio.CancelledError:
+            self._fail(list(self._queue), KafkaError("the producer has stopped"))
+            raise
+        except Exception as error:  # a fault of ours belongs to the callers, who tell it loudly
+            self._fail(list(self._queue), error)
         finally:
             self.task = None
 
@@ -86,20 +93,20 @@ class Lane:
         taken = []
         for part in self._queue:
             taken.append(part)
-            for key, value in part.records[part.on_the_way :]:
-                if append(timestamp=None, key=key, value=value) is None:
+            for key, value, *rest in part.records[part.on_the_way :]:
+                if append(timestamp=None, key=key, value=value, headers=rest[0] if rest else []) is None:
                     return taken
                 part.on_the_way += 1
         return taken
 
-    def _acknowledge(self, taken: list[Part]) -> None:
+    def _acknowledge(self, taken: Iterable[Part]) -> None:
         for part in taken:
             if part.on_the_way == len(part.records):
                 self._leave(part)
                 if not part.delivered.done():
                     part.delivered.set_result(None)
 
-    def _fail(self, taken: list[Part], error: Exception) -> None:
+    def _fail(self, taken: Iterable[Part], error: Exception) -> None:
         for part in taken:
             self._leave(part)
             if not part.delivered.done():

@@ -69,7 +69,7 @@ class ResultProducer:
             await _close(producer)
 
     async def send(self, records: Sequence[Record]) -> None:
-        """Send (key, value) records and return when Kafka has acknowledged all of them.
+        """Send (key, value) or (key, value, headers) records; return when Kafka has acknowledged all of them.
 
         None as key: any partition. The bytes are untouched, b"" is a value of no bytes.
         Raises RankcastError `log_unavailable` when that takes longer than the delivery timeout (what arrived
@@ -79,14 +79,14 @@ class ResultProducer:
             async with asyncio.timeout(self._settings.delivery_timeout_s):
                 await self._admitted(records)
         except (KafkaError, OSError, TimeoutError) as error:
-            self._metrics.produced.labels("failed").inc(len(records))
+            self._metrics.produced.labels(self._topic, "failed").inc(len(records))
             raise RankcastError(
                 "log_unavailable",
                 f"Kafka did not acknowledge {len(records)} records within "
                 f"{self._settings.delivery_timeout_s:g} s ({self._trouble or error!r}); "
                 "send them again, none counts twice",
             ) from error
-        self._metrics.produced.labels("acknowledged").inc(len(records))
+        self._metrics.produced.labels(self._topic, "acknowledged").inc(len(records))
 
     async def _admitted(self, records: Sequence[Record]) -> None:
         async with self._door:  # first come, first served

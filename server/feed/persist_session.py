@@ -1,0 +1,257 @@
+"""Persist on one log: read, decode, refuse, store, while the next range is decoded as PostgreSQL works.
+
+Owns: the round; the order in it (a refused record is in its topic before its offset moves on); what is done
+when PostgreSQL stands elsewhere than this process thought, because somebody else wrote or a commit came
+through unheard; evidence of how far persist is, brought when there is nothing to store, too.
+Never does: decide what counts (`decode.py`), or where a partition goes on: PostgreSQL's offset says that.
+Neighbours: `persist.py` runs one a log, `archive/store.py` moves rows, totals and offset in one transaction.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from server.archive.catalog import SeasonCatalog
+from server.archive.errors import ArchiveUnavailable, Fenced
+from server.archive.logs import Evidence
+from server.archive.results import StoreReply
+from server.archive.store import Archive
+from server.errors import RankcastError
+from server.feed.backoff import Stopped, insist
+from server.feed.decode import Decoded, decode
+from server.feed.lag import LagReport, lag
+from server.feed.reader import Fetch, LogChanged, LogReader
+from server.feed.rejected import RejectedRecords
+from server.metrics import Metrics
+from server.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+ROLE = "persist"
+READ_SECONDS = 0.1
+REPORT_SECONDS = 0.5
+COMMIT_EVERY_SECONDS = 2.0
+EVIDENCE_SECONDS = 5.0
+YEAR_10000_MS = 253_402_300_800_000
+
+
+@dataclass(slots=True)
+class _Stand:
+    """Where a partition stands: `next` in PostgreSQL, `due` where the next range that fits begins.
+
+    They differ where retention took records that PostgreSQL never had. `told_at`: when it was told last.
+    """
+
+    next: int
+    due: int
+    told_at: float = 0.0
+
+
+class PersistSession:
+    """One reader's work, until the stop or until the reader raises."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        archive: Archive,
+        catalog: SeasonCatalog,
+        reader: LogReader,
+        *,
+        rejected: RejectedRecords,
+        log_number: int,
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._archive = archive
+        self._catalog = catalog
+        self._reader = reader
+        self._rejected = rejected
+        self._log = log_number
+        self._stands: dict[int, _Stand] = {}
+        self._committed: dict[int, int] = {}
+        self._lags = LagReport(metrics, ROLE)
+        self._storing: asyncio.Task[None] | None = None
+        self._committing: asyncio.Task[None] | None = None
+        self._newest_ms = 0
+        self._reported_at = 0.0
+        self._commit_at = 0.0
+        self._evidence_every = min(EVIDENCE_SECONDS, settings.marker_life_s / 8)
+        self.problem: str | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop`; then finish what is in hand. Raises what the reader raises."""
+        with contextlib.suppress(Stopped):
+            while not stop.is_set():
+                if fresh := self._reader.take_fresh():
+                    await self._stored()
+                    await self._hold(fresh)
+                fetches = await self._reader.read(READ_SECONDS)
+                decoded = [await self._decoded(fetch, stop) for fetch in fetches]
+                await self._stored()
+                self._storing = asyncio.create_task(self._store(decoded, stop))
+                await asyncio.sleep(0)
+                self._report()
+            await self._stored()
+        await self._commit()
+
+    async def close(self) -> None:
+        """End what runs beside the round."""
+        tasks = [task for task in (self._storing, self._committing) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lags.show({})
+
+    def left(self, then: float) -> int | None:
+        """Records up to the log's end as of `then`; None while that is not known."""
+        total = 0
+        for partition, stand in self._stands.items():
+            records = lag(self._reader.end(partition), stand.next)
+            if records is None or not self._reader.heard_since(partition, then):
+                return None
+            total += records
+        return total
+
+    # -- reading
+
+    async def _hold(self, fresh: Iterable[int]) -> None:
+        """Begin new partitions where PostgreSQL stands or, where it holds none yet, where the log begins."""
+        for partition in list(self._stands):
+            if not self._reader.holds(partition):
+                del self._stands[partition]
+        for partition, start in (await self._reader.starts(fresh)).items():
+            at = await self._archive.hold(self._log, partition, start)
+            if at < start:
+                log.error("records_lost", log=self._log, partition=partition, offset=at, log_begins=start)
+                self._metrics.lost_records.labels(ROLE).inc(start - at)
+            self._stands[partition] = _Stand(at, max(at, start))
+            self._reader.begin(partition, max(at, start))
+
+    async def _decoded(self, fetch: Fetch, stop: asyncio.Event) -> Decoded:
+        def work() -> Awaitable[Decoded]:
+            return decode(
+                fetch,
+                self._catalog.peek,
+                self._catalog.resolve,
+                check_key=self._settings.check_key,
+                partitions=self._reader.partition_count,
+            )
+
+        decoded = await insist(work, (ArchiveUnavailable,), self._away, stop)
+        if decoded.misplaced:
+            self._metrics.misplaced.labels(ROLE).inc(decoded.misplaced)
+        return decoded
+
+    # -- storing
+
+    async def _stored(self) -> None:
+        """Wait for the round that is under way."""
+        if self._storing is not None:
+            await self._storing
+            self._storing = None
+
+    async def _store(self, round_: list[Decoded], stop: asyncio.Event) -> None:
+        """Write refused records, then store each range; where there is none, bring evidence now and then."""
+        refused = [pair for decoded in round_ for pair in decoded.refused]
+        if refused:
+            await insist(lambda: self._rejected.write(refused), (RankcastError,), self._away, stop)
+        for decoded in round_:
+            await insist(partial(self._store_range, decoded), (ArchiveUnavailable,), self._away, stop)
+        now = time.monotonic()
+        for partition, stand in list(self._stands.items()):
+            end = self._reader.end(partition)
+            if now - stand.told_at >= self._evidence_every and end is not None and end <= stand.next:
+                nothing = Decoded(partition, stand.due, stand.due)
+                await insist(partial(self._store_range, nothing), (ArchiveUnavailable,), self._away, stop)
+        self.problem = None
+
+    async def _store_range(self, decoded: Decoded) -> None:
+        """Store one range, unless PostgreSQL turned out to stand elsewhere since it was read."""
+        stand = self._stands.get(decoded.partition)
+        if stand is None or stand.due != decoded.start:
+            return
+        rows = [
+            row for share in decoded.shares.values() for row in zip(share.offsets, share.results, strict=True)
+        ]
+        began = time.monotonic()
+        try:
+            reply = await self._archive.store(
+                self._log, decoded.partition, stand.next, decoded.end, rows, evidence=self._evidence(decoded)
+            )
+        except Fenced as fence:
+            self._fenced(decoded.partition, fence)
+            return
+        stand.next = stand.due = decoded.end
+        stand.told_at = time.monotonic()
+        if decoded.end > decoded.start:
+            self._count(decoded, reply, time.monotonic() - began)
+
+    def _evidence(self, decoded: Decoded) -> Evidence:
+        """What is known of the time up to which PostgreSQL will have everything."""
+        last_ms = decoded.last_ms
+        known = last_ms is not None and 0 <= last_ms < YEAR_10000_MS
+        end, ago = self._reader.end(decoded.partition), self._reader.heard_ago(decoded.partition)
+        at_end = end is not None and ago is not None and end <= decoded.end
+        return Evidence(
+            timestamp_us=last_ms * 1000 if known and last_ms is not None else None,
+            at_end_ago_us=int(ago * 1_000_000) if at_end and ago is not None else None,
+        )
+
+    def _fenced(self, partition: int, fence: Fenced) -> None:
+        """Go on where PostgreSQL stands; another log there means that ours is over."""
+        log.info("persist_fenced", log=self._log, partition=partition, found=str(fence))
+        if fence.found_log != self._log or fence.found_offset is None:
+            raise LogChanged(f"log {self._log} is not the one that PostgreSQL reads: {fence}")
+        self._stands[partition] = _Stand(fence.found_offset, fence.found_offset)
+        self._reader.begin(partition, fence.found_offset)
+
+    # -- telling others
+
+    def _away(self, fault: Exception) -> None:
+        part = "archive" if isinstance(fault, ArchiveUnavailable) else "rejected"
+        self._metrics.retries.labels(ROLE, part).inc()
+        if self.problem is None:
+            log.warning("persist_waits", part=part, error=str(fault))
+        self.problem = f"persist: {fault}"
+
+    def _count(self, decoded: Decoded, reply: StoreReply, seconds: float) -> None:
+        metrics = self._metrics
+        metrics.results.labels(ROLE, "new").inc(reply.new)
+        metrics.results.labels(ROLE, "repeated").inc(reply.repeated)
+        for reason, count in decoded.reasons().items():
+            metrics.refused.labels(ROLE, reason).inc(count)
+        metrics.batch_size.labels(ROLE).observe(decoded.taken)
+        metrics.batch_seconds.labels(ROLE).observe(seconds)
+        self._newest_ms = max(self._newest_ms, decoded.last_ms or 0)
+
+    def _report(self) -> None:
+        """Show lag and age twice a second, commit every other second."""
+        now = time.monotonic()
+        if now - self._reported_at >= REPORT_SECONDS:
+            self._reported_at = now
+            self._lags.show(
+                {number: lag(self._reader.end(number), stand.next) for number, stand in self._stands.items()}
+            )
+            if self._newest_ms:
+                self._metrics.newest_age.labels(ROLE).set(time.time() - self._newest_ms / 1000)
+        if now - self._commit_at >= COMMIT_EVERY_SECONDS and (
+            self._committing is None or self._committing.done()
+        ):
+            self._commit_at = now
+            self._committing = asyncio.create_task(self._commit())
+
+    async def _commit(self) -> None:
+        """Tell the group what PostgreSQL has: for those who watch groups; nothing starts from it."""
+        done = {
+            partition: stand.next
+            for partition, stand in self._stands.items()
+            if self._committed.get(partition) != stand.next
+        }
+        await self._reader.commit(done)
+        self._committed |= done

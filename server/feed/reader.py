@@ -1,0 +1,252 @@
+"""One log, read: ranges of records that are certainly of this log, from positions that its user sets.
+
+Owns the Kafka consumer: membership in the group, positions, fetches, commits of explicit offsets, and the
+check after each fetch that the topic is still the log it was. A fetch covers a range, records or none.
+Never does: decide where to read, look into a record, commit by itself, or skip over what retention took.
+Neighbours: `follow.py` opens one a log, `ingest.py`, `persist.py` and `catch_up.py` read with it.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import IllegalStateError, KafkaError
+
+from server.feed.identity import LogIdentity, LogState, TopicWatch
+from server.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+LONG_POLL_MS = 100
+VERIFY_SECONDS = 1.0
+COMMIT_SECONDS = 5.0
+START_SECONDS = 120.0
+STOP_SECONDS = 3.0
+METADATA_AGE_MS = 10_000
+
+
+class LogChanged(Exception):  # noqa: N818  a state of the world, not a fault
+    """The topic is another log now, or has another number of partitions: begin anew."""
+
+
+@dataclass(slots=True)
+class Fetch:
+    """Records of one partition: all that its log has from `start` to below `end`."""
+
+    partition: int
+    start: int
+    end: int
+    records: list[Any] = field(default_factory=list)  # aiokafka's ConsumerRecord, which has no types
+
+
+class LogReader:
+    """Reads the partitions of one log that are this process's: all of them, or its share of the group's."""
+
+    def __init__(
+        self, settings: Settings, watch: TopicWatch, state: LogState, *, group: str | None, most: int
+    ) -> None:
+        self._settings = settings
+        self._most = most
+        self._watch = watch
+        self._state = state
+        self._topic = state.identity.topic
+        self._group = group
+        self._consumer = self._client()
+        self._at: dict[int, int] = {}  # next offset of each partition that is being read
+        self._fresh: set[int] = set()  # partitions that were assigned and wait for their position
+        self._pending: asyncio.Task[dict[TopicPartition, list[Any]]] | None = None
+        self._verified = 0.0
+
+    @property
+    def identity(self) -> LogIdentity:
+        """The log that is read."""
+        return self._state.identity
+
+    @property
+    def partition_count(self) -> int:
+        """Partitions that the log has in all."""
+        return self._state.partitions
+
+    async def start(self) -> None:
+        """Connect and, in a group, wait for a share. Raises KafkaError."""
+        if self._group is None:
+            every = range(self._state.partitions)
+            self._consumer.assign([self._tp(partition) for partition in every])
+            await self._consumer.start()
+            self._assigned(every)
+        else:
+            self._consumer.subscribe([self._topic], listener=_Listener(self))
+            async with asyncio.timeout(START_SECONDS):
+                await self._consumer.start()
+
+    async def stop(self) -> None:
+        """Leave the group and close the connections."""
+        if self._pending is not None:
+            self._pending.cancel()
+            await asyncio.gather(self._pending, return_exceptions=True)
+        await self._consumer.stop()
+
+    def holds(self, partition: int) -> bool:
+        """Whether the partition is this process's."""
+        return self._tp(partition) in self._consumer.assignment()
+
+    def take_fresh(self) -> set[int]:
+        """Partitions that have come to this process and are not read before `begin` names a position."""
+        fresh, self._fresh = self._fresh, set()
+        return fresh
+
+    def begin(self, partition: int, offset: int) -> None:
+        """Read the partition from `offset` on; one that has meanwhile gone is left alone."""
+        try:
+            self._consumer.seek(self._tp(partition), offset)
+            self._consumer.resume(self._tp(partition))
+        except IllegalStateError:
+            return
+        self._at[partition] = offset
+
+    def rest(self, partition: int) -> None:
+        """Fetch nothing of the partition until it begins again."""
+        if self.holds(partition):
+            self._consumer.pause(self._tp(partition))
+
+    def at(self, partition: int) -> int | None:
+        """Where the partition is read next; None: it is not this process's, or has no position yet."""
+        return self._at.get(partition)
+
+    def end(self, partition: int) -> int | None:
+        """Where the log ended at the last fetch, as far as transactions are complete; None: not known yet.
+
+        It is the broker's word in the fetch itself: what Tansu says of "latest" elsewhere is too low.
+        """
+        if not self.holds(partition):
+            return None
+        stable = self._consumer.last_stable_offset(self._tp(partition))
+        end: int | None = self._consumer.highwater(self._tp(partition))
+        return stable if end is not None and stable is not None and 0 <= stable <= end else end
+
+    def heard_ago(self, partition: int) -> float | None:
+        """Seconds since what `end` says was true, at least; None before the first answer."""
+        answered_ms: int | None = None
+        if self.holds(partition):
+            answered_ms = self._consumer.last_poll_timestamp(self._tp(partition))
+        return None if answered_ms is None else max(0, time.time() * 1000 - answered_ms + LONG_POLL_MS) / 1000
+
+    def heard_since(self, partition: int, then: float) -> bool:
+        """Whether a fetch that was sent after `then` (Unix seconds) has been answered."""
+        if not self.holds(partition):
+            return False
+        answered_ms: int | None = self._consumer.last_poll_timestamp(self._tp(partition))
+        return answered_ms is not None and answered_ms > then * 1000 + LONG_POLL_MS
+
+    async def starts(self, partitions: Iterable[int]) -> dict[int, int]:
+        """The first offset that the log still has, by partition. Raises KafkaError."""
+        wanted = [self._tp(partition) for partition in partitions]
+        found = await self._consumer.beginning_offsets(wanted) if wanted else {}
+        return {tp.partition: offset for tp, offset in found.items()}
+
+    async def read(self, within: float) -> list[Fetch]:
+        """Return what comes within so many seconds, perhaps nothing; several ranges, one a partition.
+
+        Raises LogChanged before anything of another log gets out, BrokerAway and KafkaError when the consumer
+        is of no more use.
+        """
+        if self._pending is None:
+            wanted = self._consumer.getmany(timeout_ms=int(within * 1000), max_records=self._most)
+            # never cancelled: aiokafka would then take the consumer for one that always reads
+            self._pending = asyncio.create_task(wanted)
+        done, _ = await asyncio.wait({self._pending}, timeout=within + 0.1)
+        records: dict[TopicPartition, list[Any]] = {}
+        if done:
+            reading, self._pending = self._pending, None
+            records = reading.result()
+        fetches = await self._ranges(records)
+        if fetches or time.monotonic() - self._verified > VERIFY_SECONDS:
+            await self._verify()
+        return fetches
+
+    async def commit(self, offsets: dict[int, int]) -> None:
+        """Tell the group how far everything is done: explicit offsets, of partitions still held alone.
+
+        A group that has rebalanced meanwhile does not take them, which does no harm.
+        """
+        held = {self._tp(partition): at for partition, at in offsets.items() if self.holds(partition)}
+        if self._group is None or not held:
+            return
+        try:
+            async with asyncio.timeout(COMMIT_SECONDS):
+                await self._consumer.commit(held)
+        except (KafkaError, TimeoutError) as error:
+            log.info("not_committed", group=self._group, error=repr(error))
+
+    async def _verify(self) -> None:
+        state = await self._watch.look()
+        self._verified = time.monotonic()
+        if state != self._state:
+            raise LogChanged(f"topic {self._topic} was {self._state} and is {state}")
+
+    async def _ranges(self, records: dict[TopicPartition, list[Any]]) -> list[Fetch]:
+        fetches = []
+        for partition, start in list(self._at.items()):
+            tp = self._tp(partition)
+            if not self.holds(partition):
+                continue
+            end = await self._consumer.position(tp)  # beyond the last record where a transaction ended
+            if end == start or self._at.get(partition) != start:
+                continue
+            found = records.get(tp, [])
+            if found and not start <= found[0].offset <= found[-1].offset < end:
+                continue  # read before the position was set anew
+            self._at[partition] = end
+            fetches.append(Fetch(partition, start, end, found))
+        return fetches
+
+    def _assigned(self, partitions: Iterable[int]) -> None:
+        """Hold partitions still until their position is known: the group's own is only a hint."""
+        for partition in partitions:
+            self._consumer.seek(self._tp(partition), 0)
+            self._consumer.pause(self._tp(partition))
+            self._fresh.add(partition)
+
+    def _revoked(self) -> None:
+        self._at.clear()
+        self._fresh.clear()
+
+    def _tp(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._topic, partition)
+
+    def _client(self) -> AIOKafkaConsumer:
+        settings = self._settings
+        if settings.kafka_bootstrap is None:
+            raise KafkaError("no Kafka brokers are named (KAFKA_BOOTSTRAP_SERVERS)")
+        session_ms = int(settings.session_timeout_s * 1000)
+        return AIOKafkaConsumer(
+            bootstrap_servers=settings.kafka_bootstrap.split(","),
+            group_id=self._group,
+            enable_auto_commit=False,
+            auto_offset_reset="none",  # a jump over what retention took must not go unseen
+            isolation_level="read_committed",
+            fetch_max_wait_ms=LONG_POLL_MS,
+            max_partition_fetch_bytes=settings.fetch_max_bytes,
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=session_ms // 4,
+            rebalance_timeout_ms=session_ms,
+            max_poll_interval_ms=int(settings.max_poll_interval_s * 1000),
+            metadata_max_age_ms=METADATA_AGE_MS,
+        )
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ships no types
+    """Keeps the reader's partitions those of the group's assignment."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._reader = reader
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self._reader._revoked()
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self._reader._assigned(tp.partition for tp in assigned)
