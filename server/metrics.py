@@ -35,7 +35,41 @@ class Metrics:
         self.batch_seconds = histogram("batch_seconds", "Time of one batch", _SECONDS, "role")
         self.archive_seconds = histogram("archive_seconds", "Time of one PostgreSQL call", _SECONDS, "call")
         self.newest_age = gauge("newest_applied_age_seconds", "Age of the newest result applied", "role")
-        self.produced = counter("produced", "Records sent to Kafka, by outcome", "outcome")
+        self.misplaced = counter(
+            "misplaced", "Records in another partition than their key's (of a fetch 20 are looked at)", "role"
+        )
+        self.produced = counter("produced", "Records sent to Kafka, by outcome", "topic", "outcome")
+        self.lost_records = counter(
+            "lost_records", "Records that were gone from the log before they were read", "role"
+        )
         self.retries = counter("retries", "Tries after a passing fault, by part", "part", "reason")
         self.rebuilds = counter("rebuilds", "Boards rebuilt, by outcome", "outcome")
         self.saturated = counter("saturated", "Sums held at the season's maximum", "board")
+
+        # -- mirror
+        self.mirror_events = counter("mirror_events", "Events heard, by what they were", "board", "outcome")
+        self.mirror_holes = counter(
+            "mirror_holes", "Lost events, by how the hole was filled", "board", "filled"
+        )
+        self.mirror_load_seconds = histogram("mirror_load_seconds", "Time to read a board", _SECONDS)
+        self.mirror_apply_seconds = histogram("mirror_apply_seconds", "Time to apply changes", _SECONDS)
+        self.mirror_merge_seconds = histogram("mirror_merge_seconds", "Time to merge changes", _SECONDS)
+        self.mirror_players = gauge("mirror_players", "Players in the mirror", "board")
+        self.mirror_version = gauge("mirror_version", "Version that the mirror shows", "board")
+        self.mirror_stale = gauge("mirror_stale", "1 while the mirror may lag", "board")
+
+        # -- push
+        self.viewers = gauge("viewers", "Open sockets and streams", "kind")
+        self.subscriptions = gauge("subscriptions", "Subscriptions of all viewers", "view")
+        self.frames = counter("frames_sent", "Frames sent, by view; replies and heartbeats too", "view")
+        self.frame_bytes = counter("frame_bytes_sent", "Bytes of the frames sent", "view")
+        self.conflated = counter("frames_conflated", "Frames that slow viewers skip for a newer one", "view")
+        self.closed = counter("viewers_closed", "Viewers that left, by close code; 1006: without one", "code")
+        self.refused_viewers = counter("viewers_refused", "Viewers refused before they came in", "reason")
+        self.commands = counter("commands", "Client commands, by what became of them", "outcome")
+        self.tick_seconds = histogram("tick_seconds", "Time of one tick with its fan-out", _SECONDS, "view")
+        self.loop_held_seconds = histogram(
+            "fan_out_slice_seconds", "Time for which fan-out holds the event loop at once", _SECONDS
+        )
+        self.names_cached = gauge("names_cached", "Players whose names are kept, known or not")
+        self.names_failures = counter("names_failures", "Reads of names that failed, by part", "part")
