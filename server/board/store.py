@@ -6,6 +6,7 @@ Neighbours: `feed` calls it, `batch.py` makes the text, `scripts.py` sends it.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -20,6 +21,14 @@ from server.metrics import Metrics
 from server.settings import Settings
 
 LOST_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a live board stands: how far it has read (None: there is none), whether it was reported lost."""
+
+    applied: Applied | None
+    lost: bool
 
 
 class BoardStore:
@@ -76,9 +85,17 @@ class BoardStore:
         """Ask the keeper, wherever it runs, to rebuild a board that cannot go on from its `applied`."""
         await self._redis.set(BoardKeys(season_id).lost, "1", ex=LOST_SECONDS)
 
-    async def reported_lost(self, season_id: int) -> bool:
-        """Whether somebody asked for a rebuild and none has been finished since."""
-        return bool(await self._redis.exists(BoardKeys(season_id).lost))
+    async def standings(self, season_ids: Sequence[int]) -> list[Standing]:
+        """How the boards of these seasons stand, in one round trip."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for season_id in season_ids:
+                pipe.hgetall(BoardKeys(season_id).applied)
+                pipe.exists(BoardKeys(season_id).lost)
+            replies = await pipe.execute() if season_ids else []
+        return [
+            Standing(Applied.parse(applied), bool(lost))
+            for applied, lost in zip(replies[::2], replies[1::2], strict=True)
+        ]
 
     async def run_id(self) -> str:
         """The id that the server gave itself when it started."""

@@ -224,9 +224,10 @@ async def test_a_marker_of_this_log_needs_no_word(boards: BoardStore, redis: Red
     assert codes(await boards.submit(maker.batch(result))) == [-1]
 
 
-async def test_results_below_applied_need_no_word(boards: BoardStore, maker: Maker) -> None:
+async def test_results_below_applied_need_no_word(boards: BoardStore, redis: Redis, maker: Maker) -> None:
     batch = maker.batch(old(maker, 1, 5))
     await boards.submit(again(batch, nothing_elsewhere(batch)))
+    await redis.delete(KEYS.dedup(batch.results[0].match_id, 1))
     assert codes(await boards.submit(batch)) == [-2]
 
 
