@@ -151,7 +151,7 @@ export class Client {
 
   /** @param {Welcome} welcome */
   #up(welcome) {
-    const told = welcome.limits?.commands_a_second ?? COMMANDS_A_SECOND;
+    const told = welcome.limits?.commands_s ?? COMMANDS_A_SECOND;
     this.#limit = Math.max(1, Math.floor(SPARE * told));
     this.#subscriptions.lineUp();
   }

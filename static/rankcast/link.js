@@ -50,6 +50,7 @@ export class Link {
   #held = false; // a `bye` said when to come back: waking up does not bring it forward
   #heartbeatMs = 15_000;
   #nextId = 1;
+  #authId = 0; // of the last `auth`: where that is refused, the server closes the line by itself
 
   /** @param {LinkOptions} options @param {Platform} platform @param {Told} on */
   constructor(options, platform, on) {
@@ -186,7 +187,7 @@ export class Link {
     const { now } = this.#platform;
     const on = {
       open: () => {
-        if (token !== null) line.send({ id: this.#nextId++, op: "auth", token });
+        if (token !== null) line.send({ id: (this.#authId = this.#nextId++), op: "auth", token });
       },
       frame: (/** @type {Frame} */ frame) => this.#heard(line, frame),
       bad: () => {
@@ -221,7 +222,8 @@ export class Link {
     if (frame.type === "welcome") this.#welcome(line, frame);
     else if (frame.type === "bye") this.#bye(frame);
     else this.#on.frame(frame);
-    if (frame.type === "error" && frame.code === "token_expired") this.#token.renew();
+    if (frame.type === "error" && frame.code === "token_expired" && frame.id !== this.#authId)
+      this.#token.renew();
   }
 
   /** @param {Line} line @param {Welcome} frame */
@@ -306,6 +308,6 @@ export class Link {
 
   /** @param {string} token */
   #authorise(token) {
-    if (this.phase === "up") this.send({ op: "auth", token });
+    if (this.phase === "up") this.#authId = this.send({ op: "auth", token });
   }
 }

@@ -49,6 +49,7 @@ export function streamAddress(base, { board, view, limit, player, radius, have }
 }
 
 const BUSY = 3013;
+const LATER = 1013;
 const BAD_TOKEN = 3500;
 const DENIED = 3507;
 const EXPIRED = 3005;
@@ -61,7 +62,8 @@ const LOST = 1006;
 function endOf(status, code) {
   if (status === 401) return code === "token_expired" ? EXPIRED : BAD_TOKEN;
   if (status === 403) return DENIED;
-  if (status === 429 || status === 503) return BUSY;
+  if (status === 429) return BUSY;
+  if (status === 503) return LATER;
   return status >= 500 ? LOST : null;
 }
 

@@ -258,7 +258,7 @@ test("a stream that the server refuses is a refusal of this view, with the code 
 for (const [status, problem, name, reason] of [
   [401, { type: "/problems/bad_token", title: "The token is not valid" }, "closed", "bad token"],
   [403, { type: "/problems/permission_denied", title: "No" }, "closed", "permission denied"],
-  [503, { type: "/problems/too_many_connections", title: "Full" }, "connecting", "too many requests"],
+  [503, { type: "/problems/too_many_connections", title: "Full" }, "connecting", "try again later"],
   [500, null, "connecting", "HTTP 500"],
 ]) {
   test(`HTTP ${status} on a stream ends in the state ${name}`, async () => {

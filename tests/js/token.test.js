@@ -64,6 +64,19 @@ test("a line that was closed for an expired token comes back with a fresh one", 
   assert.deepEqual([give.count, tokens(w), w.client.state.name], [2, ["t2"], "live"]);
 });
 
+test("a token that is refused as expired when it is given costs one fresh one, not two", async () => {
+  const give = source();
+  const w = await started(give);
+  w.socket.oncommand = ({ id }) => {
+    w.socket.push({ type: "error", id, code: "token_expired", reason: "", retry: true });
+    w.socket.end(3005);
+  };
+  w.socket.open();
+  await w.platform.advance(3_000);
+  await accept(w);
+  assert.deepEqual([give.count, tokens(w), w.client.state.name], [2, ["t2"], "live"]);
+});
+
 test("a fixed token that expired ends the client: another try would say the same", async () => {
   const w = await started("secret");
   await accept(w);
