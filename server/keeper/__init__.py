@@ -1,0 +1,1 @@
+"""What watches over the boards: rebuilds, and who decides that one is due."""
