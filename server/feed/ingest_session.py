@@ -64,7 +64,6 @@ class IngestSession:
         self._reader = reader
         self._applier = applier
         self._watch = watch
-        self._resting: set[int] = set()
         self._counted: dict[int, int] = {}  # up to where refused records were counted, by partition
         self._committed: dict[int, int] = {}
         self._lags = LagReport(metrics, ROLE)
@@ -131,12 +130,7 @@ class IngestSession:
         for number, places in self._watch.partitions.items():
             reading = self._reader.at(number)
             wanted = places.next_read(-1 if reading is None else reading, self._reader.end(number), now)
-            if wanted is None:
-                self._reader.rest(number)
-                self._resting.add(number)
-            elif wanted != reading or number in self._resting:
-                self._reader.begin(number, wanted)
-                self._resting.discard(number)
+            self._reader.steer(number, wanted)
 
     def _due(self, fetches: list[Fetch]) -> list[tuple[Fetch, list[int]]]:
         """Each fetch with the boards that it is for: those whose season is known before it is decoded."""

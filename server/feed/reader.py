@@ -58,6 +58,7 @@ class LogReader:
         self._consumer = self._client()
         self._at: dict[int, int] = {}  # next offset of each partition that is being read
         self._fresh: set[int] = set()  # partitions that were assigned and wait for their position
+        self._resting: set[int] = set()  # partitions of which nothing is fetched at present
         self._pending: asyncio.Task[dict[TopicPartition, list[Any]]] | None = None
         self._verified = 0.0
 
@@ -107,11 +108,16 @@ class LogReader:
         except IllegalStateError:
             return
         self._at[partition] = offset
+        self._resting.discard(partition)
 
-    def rest(self, partition: int) -> None:
-        """Fetch nothing of the partition until it begins again."""
-        if self.holds(partition):
-            self._consumer.pause(self._tp(partition))
+    def steer(self, partition: int, offset: int | None) -> None:
+        """Let the partition be read from `offset` next, if it is not anyway; None: fetch nothing of it."""
+        if offset is None:
+            if self.holds(partition):
+                self._consumer.pause(self._tp(partition))
+                self._resting.add(partition)
+        elif self._at.get(partition) != offset or partition in self._resting:
+            self.begin(partition, offset)
 
     def at(self, partition: int) -> int | None:
         """Where the partition is read next; None: it is not this process's, or has no position yet."""
@@ -146,6 +152,11 @@ class LogReader:
         """The first offset that the log still has, by partition. Raises KafkaError."""
         wanted = [self._tp(partition) for partition in partitions]
         found = await self._consumer.beginning_offsets(wanted) if wanted else {}
+        return {tp.partition: offset for tp, offset in found.items()}
+
+    async def ends(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Where the log ends, by partition, or a bit before, as the broker lists it. Raises KafkaError."""
+        found = await self._consumer.end_offsets([self._tp(partition) for partition in partitions])
         return {tp.partition: offset for tp, offset in found.items()}
 
     async def read(self, within: float) -> list[Fetch]:
@@ -214,6 +225,7 @@ class LogReader:
     def _revoked(self) -> None:
         self._at.clear()
         self._fresh.clear()
+        self._resting.clear()
 
     def _tp(self, partition: int) -> TopicPartition:
         return TopicPartition(self._topic, partition)
