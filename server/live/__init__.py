@@ -1,0 +1,1 @@
+"""From the board to the viewer: mirrors, hub, sessions, and their protocol."""

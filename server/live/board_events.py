@@ -1,0 +1,119 @@
+"""The one subscription of this process to the boards' channels, kept alive.
+
+Owns the pub/sub connection: it is made again, with a growing pause, when it breaks, and when somebody says
+that it is deaf. Never promises that no message is lost; each listener is told when its channel was (again)
+subscribed, and finds the hole itself. Neighbours: mirrors listen, `mirrors.py` runs it.
+"""
+
+import asyncio
+from random import random
+from typing import Protocol
+
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from server.board.position import text
+from server.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_CONFIRM_S = 5.0  # how long the first answer on a new connection may take
+
+
+class Listener(Protocol):
+    """Who hears a channel; both are called in the event loop and must not block."""
+
+    def on_subscribed(self) -> None:
+        """The channel is subscribed, for the first time or again: messages before this may be lost."""
+
+    def on_message(self, payload: bytes) -> None:
+        """A message came."""
+
+
+class BoardEvents:
+    """Hands the messages of channels to their listeners; `run` for as long as anybody listens."""
+
+    def __init__(self, redis: Redis, metrics: Metrics) -> None:
+        self._redis = redis
+        self._retries = metrics.retries
+        self._listeners: dict[str, list[Listener]] = {}
+        self._pubsub: PubSub | None = None
+        self._session: asyncio.Timeout | None = None
+        self._wanted = asyncio.Event()
+
+    async def listen(self, channel: str, listener: Listener) -> None:
+        """Begin to hand a channel's messages to the listener, who is told as soon as it is subscribed."""
+        others = self._listeners.setdefault(channel, [])
+        others.append(listener)
+        self._wanted.set()
+        if self._pubsub is None:
+            return
+        try:
+            await self._pubsub.subscribe(channel)
+        except (RedisError, OSError):
+            self.resubscribe("broken")
+
+    def leave(self, channel: str, listener: Listener) -> None:
+        """Hand no more messages to the listener; the subscription itself ends with the next connection."""
+        self._listeners[channel].remove(listener)
+        if not self._listeners[channel]:
+            del self._listeners[channel]
+
+    def resubscribe(self, reason: str) -> None:
+        """Give the connection up, as it is deaf or broken, and subscribe everything on a new one."""
+        if self._session is None or self._session.when() is not None:
+            return  # a new connection is on its way already
+        self._retries.labels(part="board_events", reason=reason).inc()
+        self._session.reschedule(asyncio.get_running_loop().time())
+
+    async def run(self) -> None:
+        """Keep subscribed until cancelled."""
+        pause = _FIRST_PAUSE_S
+        while True:
+            await self._wanted.wait()
+            started = asyncio.get_running_loop().time()
+            await self._one_connection()
+            lived = asyncio.get_running_loop().time() - started
+            pause = _FIRST_PAUSE_S if lived > _LONGEST_PAUSE_S else min(2 * pause, _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause * (0.5 + random() / 2))
+
+    async def _one_connection(self) -> None:
+        """Subscribe and hand out messages until the connection breaks or is given up."""
+        pubsub = self._redis.pubsub()
+        session = self._session = asyncio.timeout(_CONFIRM_S)
+        try:
+            async with session:
+                await self._subscribe_all(pubsub)
+                await self._hand_out(pubsub)
+                session.reschedule(None)
+                while True:
+                    await self._hand_out(pubsub)
+        except (RedisError, OSError) as error:
+            if not session.expired():
+                self._retries.labels(part="board_events", reason=type(error).__name__).inc()
+            log.warning("board_events_lost", given_up=session.expired(), error=str(error))
+        finally:
+            self._pubsub = self._session = None
+            await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
+
+    async def _subscribe_all(self, pubsub: PubSub) -> None:
+        """Subscribe every channel, also those that come to be wanted meanwhile."""
+        subscribed: set[str] = set()
+        while missing := set(self._listeners) - subscribed:
+            await pubsub.subscribe(*missing)
+            subscribed |= missing
+        self._pubsub = pubsub
+
+    async def _hand_out(self, pubsub: PubSub) -> None:
+        """Wait for one message and call its listeners."""
+        message = await pubsub.get_message(timeout=None)
+        if message is None or message["channel"] is None:
+            return
+        for listener in tuple(self._listeners.get(text(message["channel"]), ())):
+            if message["type"] == "subscribe":
+                listener.on_subscribed()
+            elif message["type"] == "message":
+                listener.on_message(message["data"])
