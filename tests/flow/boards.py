@@ -104,10 +104,15 @@ def nothing_elsewhere(batch: SubmitBatch, *, sql_next: int | None = None, behind
     return Asked(batch.start if sql_next is None else sql_next, behind, [False] * len(batch.results))
 
 
+async def ranked(redis: Redis, season: Season) -> list[int]:
+    """The live board's players from rank 1 on, of one moment."""
+    members = await redis.zrange(BoardKeys(season.season_id).zset, 0, -1, desc=True)
+    return [int(member) for member in members if isinstance(member, bytes)]
+
+
 async def order(redis: Redis, season: Season) -> list[tuple[int, int]]:
     """(player, score) of the live board from rank 1 on, with exact scores."""
-    ranked = await redis.zrange(BoardKeys(season.season_id).zset, 0, -1, desc=True)
-    players = [int(player) for player in ranked if isinstance(player, bytes)]
+    players = await ranked(redis, season)
     if not players:
         return []
     # Through a script, as text: the client turns scores into floats, which would hide a lost digit.
