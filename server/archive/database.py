@@ -30,6 +30,11 @@ else:
 
 OLDEST_SERVER = 15
 _CLOSE_SECONDS = 5.0
+_NEVER = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,  # no such database
+    ValueError,  # the driver's word for an address that it cannot read
+)
 _EPOCH_2000_US = 946_684_800_000_000  # PostgreSQL counts from the year 2000
 
 
@@ -43,17 +48,20 @@ class Database:
     @classmethod
     async def connect(cls, url: str, settings: Settings) -> "Database":
         """Open the pool; `StartError` for a server that will not do, `ArchiveUnavailable` when it is away."""
-        with passing_faults_named():
-            pool = await asyncpg.create_pool(
-                url,
-                min_size=1,
-                max_size=settings.pool_size,
-                timeout=settings.pool_wait_s,
-                command_timeout=settings.query_timeout_s,
-                statement_cache_size=0 if settings.database_pooler else 100,
-                init=_speak_microseconds,
-                reset=_nothing_to_reset,
-            )
+        try:
+            with passing_faults_named():
+                pool = await asyncpg.create_pool(
+                    url,
+                    min_size=1,
+                    max_size=settings.pool_size,
+                    timeout=settings.pool_wait_s,
+                    command_timeout=settings.query_timeout_s,
+                    statement_cache_size=0 if settings.database_pooler else 100,
+                    init=_speak_microseconds,
+                    reset=_nothing_to_reset,
+                )
+        except _NEVER as fault:
+            raise StartError(f"DATABASE_URL does not do: {fault}") from fault
         database = cls(pool, settings)
         try:
             await database._check_server()

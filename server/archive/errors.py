@@ -21,6 +21,7 @@ _PASSING = (
     asyncpg.TransactionRollbackError,  # deadlock or serialisation
     asyncpg.ReadOnlySQLTransactionError,  # a standby that is about to be promoted
     asyncpg.PostgresSystemError,
+    asyncpg.InvalidCachedStatementError,  # a migration went on meanwhile; the next try prepares anew
 )
 
 
@@ -72,5 +73,9 @@ def passing_faults_named() -> Iterator[None]:
     try:
         yield
     except _PASSING as fault:
+        if isinstance(
+            fault, ValueError
+        ):  # the driver's word for a value that it cannot send: trying again is no use
+            raise
         text = str(fault) or "no answer within the deadline"
         raise ArchiveUnavailable(f"PostgreSQL: {type(fault).__name__}: {text}") from fault

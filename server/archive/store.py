@@ -50,8 +50,9 @@ class Archive:
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date; return what was applied. `StartError` for a newer schema."""
+        steps = migrate.migrations()
         async with self._database.transaction() as connection:
-            return await migrate.migrate(connection, migrate.migrations())
+            return await migrate.migrate(connection, steps)
 
     # -- seasons
 

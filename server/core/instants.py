@@ -30,7 +30,8 @@ _UNITS_US = {
     "second": 1_000_000,
     "millisecond": 1_000,
 }
-_DURATION = re.compile(r"([1-9]\d{0,8}) (millisecond|second|minute|hour|day)s?", re.ASCII)
+_LONGEST_US = 3_652_059 * _UNITS_US["day"]  # the years 0001 to 9999
+_DURATION = re.compile(r"([1-9]\d{0,14}) (millisecond|second|minute|hour|day)s?", re.ASCII)
 
 
 def parse_usual_instant(text: str) -> int | None:
@@ -83,13 +84,14 @@ def instant_text(instant_us: int) -> str:
 def parse_duration(value: object) -> int | Refusal:
     """Return the microseconds of a text such as "100 milliseconds" or "1 day", or why it is none."""
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return Refusal(
-            "bad_duration",
-            f"{shown(value)} is no duration; write a number from 1 to 999999999 and a unit, as in "
-            '"100 milliseconds", "1 second", "5 minutes", "1 hour" or "1 day"',
-        )
-    return int(match[1]) * _UNITS_US[match[2]]
+    duration_us = int(match[1]) * _UNITS_US[match[2]] if match else 0
+    if 0 < duration_us <= _LONGEST_US:
+        return duration_us
+    return Refusal(
+        "bad_duration",
+        f"{shown(value)} is no duration of up to {duration_text(_LONGEST_US)}; write a number and a unit, "
+        'as in "100 milliseconds", "1 second", "5 minutes", "1 hour" or "1 day"',
+    )
 
 
 def duration_text(duration_us: int) -> str:

@@ -11,6 +11,7 @@ reason. Whatever the fast path takes, the exact one takes with the same outcome:
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import orjson
 
@@ -159,26 +160,17 @@ def parse_fields(fields: object, *, text_ids: bool = False) -> RawResult | Refus
     names = _shape(fields)
     if isinstance(names, Refusal):
         return names
-    player_id = _player_id(fields[names[1]], text_ids)
     values = (
         _match_id(fields[names[0]]),
-        player_id,
+        _player_id(fields[names[1]], text_ids),
         _season_id(fields[names[2]], text_ids),
         _points(fields[names[3]]),
         _seconds(fields[names[4]]) if names is _JAVA else parse_instant(fields[names[4]]),
     )
-    match_id, player_id, season_id, points, time = values
-    if isinstance(match_id, Refusal):
-        return match_id
-    if isinstance(player_id, Refusal):
-        return player_id
-    if isinstance(season_id, Refusal):
-        return season_id
-    if isinstance(points, Refusal):
-        return points
-    if isinstance(time, Refusal):
-        return time
-    return RawResult(match_id, player_id, season_id, points, time, names is _JAVA)
+    for value in values:
+        if isinstance(value, Refusal):
+            return value
+    return RawResult(*cast(tuple[str, int, int, int, int], values), names is _JAVA)
 
 
 def _shape(fields: Fields) -> tuple[str, ...] | Refusal:

@@ -121,7 +121,7 @@ def test_a_duration_is_a_number_and_a_unit(text: str, duration_us: int) -> None:
         "-1 day",
         1,
         None,
-        *["1 second ", "1 Second", "\u0661 second", "9" * 99 + " days", True],
+        *["1 second ", "1 Second", "\u0661 second", "9" * 99 + " days", "3652060 days", True],
     ],
 )
 def test_no_other_duration_is_taken(value: object) -> None:
@@ -130,9 +130,6 @@ def test_no_other_duration_is_taken(value: object) -> None:
     assert refusal.code == "bad_duration"
 
 
-@given(st.integers(1, 10**12))
+@given(st.integers(1, 3_652_059 * 86_400_000))
 def test_every_duration_of_whole_milliseconds_survives_its_text(milliseconds: int) -> None:
-    text = duration_text(milliseconds * 1000)
-    number, _ = text.split(" ")
-    if len(number) <= 9:
-        assert parse_duration(text) == milliseconds * 1000
+    assert parse_duration(duration_text(milliseconds * 1000)) == milliseconds * 1000
