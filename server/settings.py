@@ -115,6 +115,23 @@ class Settings(BaseSettings):
         30.0, gt=0, description="how long a killed rebuild keeps others away, in seconds"
     )
 
+    # -- mirror
+    mirror_check_s: float = Field(
+        1.0, gt=0, description="how often a mirror looks where its board stands in Redis, in seconds"
+    )
+    mirror_timeout_s: float = Field(3.0, gt=0, description="deadline of one read of a mirror, in seconds")
+    mirror_ready_s: float = Field(
+        10.0,
+        gt=0,
+        description="how long a viewer waits for a board that is read for the first time, in seconds",
+    )
+    mirror_page: int = Field(
+        5000, ge=10, le=20_000, description="players in one read while a board is loaded"
+    )
+    mirror_waiting_rows: int = Field(
+        1_000_000, ge=1000, description="changes kept while a board is loaded; more come from the change log"
+    )
+
     # -- push
     tick_ms: int = Field(100, ge=5, le=1000, description="longest tick of the top views, in milliseconds")
     around_tick_ms: int = Field(
@@ -123,6 +140,29 @@ class Settings(BaseSettings):
     heartbeat_ms: int = Field(15_000, ge=100, description="silence after which a heartbeat is sent")
     write_deadline_s: float = Field(
         10.0, gt=0, description="a socket that takes nothing for so long is cut, 3008"
+    )
+    ping_every_s: float = Field(
+        20.0, gt=0, description="silence of a socket after which it is pinged, in seconds"
+    )
+    pong_timeout_s: float = Field(
+        20.0, gt=0, description="a socket that does not answer a ping for so long is cut, 3012"
+    )
+    close_timeout_s: float = Field(
+        3.0, gt=0, description="a socket that does not answer a close for so long is cut, in seconds"
+    )
+    linger_s: float = Field(
+        30.0, ge=0, description="how long a view without viewers keeps its positions, in seconds"
+    )
+    names_refresh_s: float = Field(
+        60.0, gt=0, description="how often the names of watched rows are read again, in seconds"
+    )
+    bye_retry_after_ms: int = Field(
+        1000, ge=0, description="least wait that a stopping server asks of viewers, in milliseconds"
+    )
+    bye_jitter_ms: int = Field(
+        5000,
+        ge=0,
+        description="over how long they spread after that, in milliseconds; at least one a viewer",
     )
     first_subscription_s: float = Field(
         10.0, gt=0, description="a socket without a subscription is closed, 3502"
@@ -142,7 +182,9 @@ class Settings(BaseSettings):
         [], description="origins of pages that may connect, with commas between; empty: all"
     )
     token_secret: SecretStr | None = Field(
-        None, description="HS256 secret of viewers' tokens; none: reads are open"
+        None,
+        min_length=32,  # RFC 7518, section 3.2
+        description="HS256 secret of viewers' tokens, 32 characters or more; none: reads are open",
     )
 
     # -- HTTP
