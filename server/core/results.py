@@ -119,24 +119,24 @@ def _parse_usual(value: bytes) -> RawResult | None:
         and MIN_PLAYER_ID <= player_id <= MAX_PLAYER_ID
         and 1 <= season_id <= MAX_SEASON_ID
         and 0 <= points <= _MAX_POINTS
-        and (len(fields) == 5 or _extras_are_plain(fields, since_start))
+        and (len(fields) == 5 or (_ONLY_SNAKE if since_start else _ONLY_JAVA).isdisjoint(fields))
     ):
         return RawResult(match_id, player_id, season_id, points, time, since_start)
     return None
 
 
 def _quotes(fields: dict[str, object]) -> int:
-    """Return how many quotes a flat object of these fields has, none of them there twice."""
+    """Return how many quotes a flat object of these fields has, each there once; -1 for one not flat."""
     if len(fields) == 5:
-        return 14 if "match_id" in fields else 12
-    return 2 * (len(fields) + sum(type(value) is str for value in fields.values()))
-
-
-def _extras_are_plain(fields: dict[str, object], since_start: bool) -> bool:
-    """Whether further fields are of no other shape and hold no list or object, which may nest too deep."""
-    if not (_ONLY_SNAKE if since_start else _ONLY_JAVA).isdisjoint(fields):
-        return False
-    return not any(isinstance(value, list | dict) for value in fields.values())
+        return 14 if "match_id" in fields else 12  # what is not flat shows in the fields' types
+    texts = 0
+    for value in fields.values():
+        kind = type(value)
+        if kind is str:
+            texts += 1
+        elif kind is list or kind is dict:  # it may nest too deep
+            return -1
+    return 2 * (len(fields) + texts)
 
 
 def _parse_exact(value: bytes) -> RawResult | Refusal:
