@@ -183,8 +183,7 @@ class Settings(BaseSettings):
     )
     token_secret: SecretStr | None = Field(
         None,
-        min_length=32,  # RFC 7518, section 3.2
-        description="HS256 secret of viewers' tokens, 32 characters or more; none: reads are open",
+        description="HS256 secret of viewers' tokens, 32 bytes or more; none: reads are open",
     )
 
     # -- HTTP

@@ -6,13 +6,20 @@ Neighbours: `session` (the `auth` command), `endpoint` and `sse` (the Authorizat
 
 import jwt
 
-from server.errors import RankcastError
+from server.errors import RankcastError, StartError
+from server.settings import variable
+
+_LEAST_BYTES = 32  # RFC 7518, section 3.2
 
 
 class Tokens:
     """Checks tokens against one secret."""
 
     def __init__(self, secret: str) -> None:
+        size = len(secret.encode())
+        if size < _LEAST_BYTES:
+            name = variable("token_secret")
+            raise StartError(f"{name} has {size} bytes; give it {_LEAST_BYTES} or more, at random")
         self._secret = secret
 
     def expiry(self, token: str) -> float:

@@ -31,7 +31,7 @@ async def _change_until_it_skips(stage: Stage, connection: Connection) -> int:
     """Change the board until the reader is owed something; returns the number of changes."""
     for step in range(2000):
         await _change_all(stage, step)
-        view = connection.views[0]
+        view = stage.hub.boards[BOARD].views["s12/top/300"]
         if view.outbox.got(connection) != view.number:
             return step
     raise AssertionError("2000 whole boards fit into a socket that nobody reads")
