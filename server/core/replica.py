@@ -17,6 +17,9 @@ from server.core.codec import ScoreCodec
 from server.core.member_order import Int64s
 from server.core.order import OrderedIndex
 
+# Rows that changed since changes were taken: above that nobody takes them, and an old order is kept in vain.
+_MOST_UNTAKEN = 100_000
+
 
 class Verdict(Enum):
     """What an event means to the replica."""
@@ -49,6 +52,7 @@ class Replica:
         self._waiting: list[BoardEvent] = []
         self._rows_left = self._waiting_rows = waiting_rows
         self._touched: list[Int64s] = []
+        self._untaken = 0
         self._before: OrderedIndex | None = self.index.snapshot()
 
     # -- events
@@ -115,15 +119,14 @@ class Replica:
         self._gathered = {}
         self.index.apply(players, scores)
         self.version = self.heard
-        if self._before is not None:
-            self._touch(players)
-
-    def _touch(self, players: Int64s) -> None:
         self._touched.append(players)
-        if sum(map(len, self._touched)) > max(
-            2 * self.index.total, 65_536
-        ):  # nobody takes them: keep each once
-            self._touched = [np.unique(np.concatenate(self._touched))]
+        self._untaken += len(players)
+        if self._untaken > _MOST_UNTAKEN:
+            self._lose_changes()
+
+    def _lose_changes(self) -> None:
+        """Have changes begin anew: what there is cannot be told, or nobody asks."""
+        self._before, self._touched, self._untaken = None, [], 0
 
     def install(self, epoch: str | None, version: int, index: OrderedIndex, reason: str = "replaced") -> None:
         """Show another picture, which holds everything up to `version`; events go on from there."""
@@ -131,12 +134,13 @@ class Replica:
             self.reason = reason
         self.epoch, self.index = epoch, index
         self.version = self.heard = version
-        self._gathered, self._touched, self._before = {}, [], None
+        self._gathered = {}
+        self._lose_changes()
 
     def take_changes(self, codec: ScoreCodec) -> Changes | None:
-        """Return what has changed since the last call; None where that cannot be told, after a reload."""
+        """Return what has changed since the last call; None if that cannot be told, as after a reload."""
         before, touched = self._before, self._touched
-        self._before, self._touched = self.index.snapshot(), []
+        self._before, self._touched, self._untaken = self.index.snapshot(), [], 0
         if before is None:
             return None
         players = np.unique(np.concatenate(touched)) if touched else np.zeros(0, np.int64)
