@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from server.core.codec import MAX_SCORE
 from server.core.order import MERGE_AT, OrderedIndex
-from server.core.order_base import MAX_SCORE
 
 SIZES = (1_000_000, 10_000_000)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from server.core.codec import MAX_SCORE
 from server.core.member_order import Int64s, tie_keys
-from server.core.order_base import ABSENT, MAX_SCORE, Base, depths_of, find_sorted, merged
+from server.core.order_base import ABSENT, Base, depths_of, find_sorted, merged
 from server.core.order_delta import Delta
 
 # Dead positions and rows in the delta: beyond that a change costs more than its share of a merge.

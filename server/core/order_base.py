@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from server.core.codec import MAX_SCORE
 from server.core.member_order import Int64s, UInt64s, tie_keys
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 
 Bools = npt.NDArray[np.bool_]
 
-MAX_SCORE = 2**53 - 1
 _BLOCK = 1 << 19  # rows: a millisecond of cumsum
-ABSENT = 2**53  # the depth of a player who is not on the board: that of score -1
+ABSENT = MAX_SCORE + 1  # the depth of a player who is not on the board: that of score -1
 
 
 def depths_of(scores: Int64s) -> Int64s:

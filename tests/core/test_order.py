@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from server.core.codec import MAX_SCORE
 from server.core.member_order import Int64s, tie_keys
 from server.core.order import Merge, OrderedIndex
-from server.core.order_base import MAX_SCORE
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EXTREMES = [
