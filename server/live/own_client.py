@@ -1,8 +1,8 @@
 """The Redis client of the mirrors: like the process's own, with its own connections and no socket timeout.
 
-Owns one workaround: with a socket timeout, redis-py sends through `asyncio.wait_for`, which before Python 3.12
-swallows a cancellation that comes in that moment; a task would go on for ever. Mirrors put a deadline on
-each read themselves.
+Owns one workaround: with a socket timeout, redis-py sends through `asyncio.wait_for`, and before Python 3.12
+that swallows a cancellation which comes in that moment; a task would go on for ever. The mirrors put a
+deadline on each read themselves.
 """
 
 from redis.asyncio import ConnectionPool, Redis
