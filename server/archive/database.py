@@ -48,25 +48,25 @@ class Database:
     @classmethod
     async def connect(cls, url: str, settings: Settings) -> "Database":
         """Open the pool; `StartError` for a server that will not do, `ArchiveUnavailable` when it is away."""
-        try:
-            with passing_faults_named():
-                pool = await asyncpg.create_pool(
-                    url,
-                    min_size=1,
-                    max_size=settings.pool_size,
-                    timeout=settings.pool_wait_s,
-                    command_timeout=settings.query_timeout_s,
-                    statement_cache_size=0 if settings.database_pooler else 100,
-                    init=_speak_microseconds,
-                    reset=_nothing_to_reset,
-                )
-        except _NEVER as fault:
-            raise StartError(f"DATABASE_URL does not do: {fault}") from fault
+        pool = asyncpg.create_pool(
+            url,
+            min_size=0,  # whoever asks connects, and hears what is wrong
+            max_size=settings.pool_size,
+            timeout=settings.pool_wait_s,
+            command_timeout=settings.query_timeout_s,
+            statement_cache_size=0 if settings.database_pooler else 100,
+            init=_speak_microseconds,
+            reset=_nothing_to_reset,
+        )
         database = cls(pool, settings)
         try:
+            with passing_faults_named():
+                await pool
             await database._check_server()
-        except BaseException:
+        except BaseException as fault:
             await database.close()
+            if isinstance(fault, _NEVER):
+                raise StartError(f"DATABASE_URL does not do: {fault}") from fault
             raise
         return database
 
