@@ -1,0 +1,87 @@
+"""A whole Rankcast as its own process, on the run's services, for tests from a file to a viewer's socket."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from server.embedded.process import free_port
+from tests.services import ROOT
+from tests.waiting import until
+
+API_KEY = "a key of the tests"
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where a running Rankcast is, and how its command line is called beside it."""
+
+    url: str
+    environment: dict[str, str]
+    log: Path
+
+    @property
+    def socket_url(self) -> str:
+        """The address of the WebSocket."""
+        return self.url.replace("http://", "ws://") + "/ws"
+
+    async def command(self, *arguments: str) -> str:
+        """Run `rankcast …`; what it prints. Fails with its error when it does."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "server", *arguments),
+            cwd=ROOT,
+            env=self.environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, error = await process.communicate()
+        assert process.returncode == 0, f"rankcast {' '.join(arguments)}: {error.decode() or out.decode()}"
+        return out.decode()
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, redis_url: str, database_url: str, kafka_bootstrap: str, topic: str, **variables: str
+) -> AsyncIterator[Running]:
+    """Start all roles in one process without the demo, wait until it is ready, and stop it by SIGTERM."""
+    port = free_port()
+    environment = os.environ | {
+        "REDIS_URL": redis_url,
+        "DATABASE_URL": database_url,
+        "KAFKA_BOOTSTRAP_SERVERS": kafka_bootstrap,
+        "RANKCAST_TOPIC": topic,
+        "RANKCAST_GROUP_PREFIX": topic,
+        "RANKCAST_DATA_DIR": str(folder / "data"),
+        "RANKCAST_PORT": str(port),
+        "RANKCAST_API_KEY": API_KEY,
+        "RANKCAST_DEMO": "false",
+        **variables,
+    }
+    found = Running(f"http://127.0.0.1:{port}", environment, folder / "rankcast.log")
+    with found.log.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "server", "serve"), cwd=ROOT, env=environment, stdout=log, stderr=log
+        )
+    try:
+        await until(lambda: _ready(found, process), within=60)
+        yield found
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 30) == 0, found.log.read_text()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _ready(found: Running, process: asyncio.subprocess.Process) -> bool:
+    assert process.returncode is None, f"it ended: {found.log.read_text()}"
+    async with httpx.AsyncClient() as client:
+        try:
+            return (await client.get(f"{found.url}/readyz")).status_code == 200
+        except httpx.TransportError:
+            return False
