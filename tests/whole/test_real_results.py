@@ -1,4 +1,4 @@
-"""149 years of football through the whole of Rankcast: from a file into Kafka to every place that shows a board.
+"""149 years of football through the whole of Rankcast: from a file to every place that shows a board.
 
 Each run ends in exactly the same order in Redis, by REST, at a WebSocket client that only ever applied diffs
 after its first (empty) snapshot, and by SQL over PostgreSQL; on the embedded broker and on Apache Kafka.
@@ -81,7 +81,7 @@ async def _at_least(connection: Any, query: str, least: int) -> bool:
 async def _by_redis(rankcast: Running) -> list[Row]:
     codec = football.season().codec
     async with Redis.from_url(rankcast.environment["REDIS_URL"], decode_responses=True) as client:
-        pairs = await client.zrange("lb:{s1872}", 0, -1, desc=True, withscores=True)
+        pairs: list[Any] = await client.zrange("lb:{s1872}", 0, -1, desc=True, withscores=True)
     return [Row(int(player), *codec.decode(score_from_wire(score))) for player, score in pairs]
 
 
@@ -105,7 +105,7 @@ async def _by_sql(rankcast: Running, operator: str) -> list[Row]:
         rows = await connection.fetch(
             "WITH results AS (SELECT player_id, points, floor(extract(epoch FROM achieved_at - "
             "'1872-01-01T00:00:00Z'::timestamptz) / 86400)::bigint AS days FROM match_results "
-            f"WHERE season_id = 1872), board AS ({each}) "  # noqa: S608  one of two texts above
+            f"WHERE season_id = 1872), board AS ({each}) "
             'SELECT player_id, points, days FROM board ORDER BY 2 DESC, 3, player_id::text COLLATE "C" DESC'
         )
     finally:
