@@ -17,6 +17,7 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 # What these say at info is their own bookkeeping; aiokafka repeats each broker fault several times a second.
 QUIET = {"uvicorn": "warning", "uvicorn.error": "warning", "aiokafka": "error", "asyncio": "warning"}
+SILENT = ("aiokafka.producer.sender",)  # the producer itself tells what could not be sent
 
 
 def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
@@ -29,6 +30,8 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
     root.setLevel(LEVELS[level])
     for name, lowest in QUIET.items():
         logging.getLogger(name).setLevel(max(LEVELS[level], LEVELS[lowest]))
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("uvicorn.error").addFilter(_is_not_of_lifespan)
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -39,7 +42,7 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
 
 
 def _is_not_of_lifespan(record: logging.LogRecord) -> bool:
-    """uvicorn repeats a failed start or a dead role with its whole traceback; `web/app.py` has told it better."""
+    """uvicorn repeats a failed start or a dead role with its traceback; `web/crew.py` has told it better."""
     return record.module != "on"
 
 

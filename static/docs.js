@@ -10,10 +10,15 @@ function make(tag, { text, className, id, href } = {}, ...children) {
   return node;
 }
 
+/** Text with `code` in back quotes, as nodes. */
+function prose(text) {
+  return text.split("`").map((part, at) => (at % 2 ? make("code", { text: part }) : document.createTextNode(part)));
+}
+
 function definitions(pairs) {
   const items = pairs.flatMap(([term, meaning]) => [
     make("dt", {}, make("code", { text: term })),
-    make("dd", { text: meaning }),
+    make("dd", {}, ...prose(meaning)),
   ]);
   return items.length ? make("dl", {}, ...items) : null;
 }
@@ -35,7 +40,7 @@ function call(path, method, operation) {
     { className: "call", id: operation.operationId },
     make("h3", {}, verb, make("code", { text: path })),
     make("div", { text: operation.summary }),
-    operation.description && make("p", { text: operation.description }),
+    operation.description && make("p", {}, ...prose(operation.description)),
     operation.security && make("p", { text: "Needs the API key: Authorization: Bearer <key>" }),
     definitions((operation.parameters ?? []).map((p) => [p.name, `${p.description} (${p.in})`])),
     ...example("Body", operation.requestBody?.content),
@@ -66,7 +71,7 @@ async function draw() {
   const answer = await fetch("/openapi.json");
   if (!answer.ok) throw new Error(`openapi.json: ${answer.status}`);
   const api = await answer.json();
-  document.getElementById("about").textContent = api.info.description;
+  document.getElementById("about").replaceChildren(...prose(api.info.description));
   const sections = new Map();
   for (const [path, methods] of Object.entries(api.paths)) {
     for (const [method, operation] of Object.entries(methods)) {

@@ -110,7 +110,7 @@ def _answer(answer: Answer, schemas: dict[int, dict[str, Any]]) -> dict[str, Any
 
 def _content(content: Content, schemas: dict[int, dict[str, Any]]) -> dict[str, Any]:
     schema = {"type": "string"} if content.shape is None else schemas[id(content)]
-    return {content.media_type: {"schema": schema, "example": content.example}}
+    return {content.media_type: {"schema": schema, "example": msgspec.to_builtins(content.example)}}
 
 
 def _problems(codes: tuple[str, ...]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _problems(codes: tuple[str, ...]) -> dict[str, Any]:
     return {
         str(status): {
             "description": f"{http.HTTPStatus(status).phrase}: "
-            + "; ".join(f"`{code}` {KINDS[code].title}" for code in words),
+            + "; ".join(f"`{code}`: {KINDS[code].title}" for code in words),
             "content": {
                 MEDIA_TYPE: {
                     "schema": {"$ref": _REF.format(name="Problem")},

@@ -63,7 +63,8 @@ def natural(name: str, text: str) -> int:
 
 def limit(request: Request, settings: Settings) -> int:
     """How many rows of the top are asked for."""
-    value = natural("limit", request.query_params.get("limit", str(_DEFAULT_LIMIT)))
+    default = str(min(_DEFAULT_LIMIT, settings.max_limit))
+    value = natural("limit", request.query_params.get("limit", default))
     if value < 1:
         raise RankcastError("bad_request", f"limit is {value}; it starts at 1")
     if value > settings.max_limit:
@@ -76,7 +77,8 @@ def limit(request: Request, settings: Settings) -> int:
 
 def radius(request: Request, settings: Settings) -> int:
     """How many neighbours to each side are asked for."""
-    value = natural("radius", request.query_params.get("radius", str(_DEFAULT_RADIUS)))
+    default = str(min(_DEFAULT_RADIUS, settings.max_radius))
+    value = natural("radius", request.query_params.get("radius", default))
     if value > settings.max_radius:
         raise RankcastError(
             "radius_too_big",

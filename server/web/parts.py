@@ -110,11 +110,16 @@ async def opened(
         if "web" in roles:
             _add_web(parts, base, life, demo=demo)
         if "ingest" in roles:
-            _add_feed(parts, "ingest", _ingest(base))
+            ingest = _ingest(base)
+            _add(parts, "ingest", ingest)
+            parts.drains.append(ingest.drained)
         if "persist" in roles:
-            _add_feed(parts, "persist", Persist(settings, metrics, base.archive, base.catalog))
+            persist = Persist(settings, metrics, base.archive, base.catalog)
+            _add(parts, "persist", persist)
+            parts.drains.append(persist.drained)
         if "keeper" in roles:
-            parts.roles["keeper"] = _keeper(base).run
+            keeper = Keeper(settings, metrics, base.archive, base.boards, base.catalog)
+            _add(parts, "keeper", keeper)
         yield parts
 
 
@@ -168,13 +173,12 @@ def _add_web(parts: Parts, base: _Base, life: Life, *, demo: bool) -> None:
         parts.roles["demo"] = partial(_until_stopping, life, Demo(settings, base.archive, producer, save))
 
 
-def _add_feed(parts: Parts, name: str, role: Ingest | Persist) -> None:
+def _add(parts: Parts, name: str, role: Ingest | Persist | Keeper) -> None:
     async def problem() -> str | None:
         return role.problem
 
     parts.process.readiness.add(name, problem)
     parts.roles[name] = role.run
-    parts.drains.append(role.drained)
 
 
 def _ingest(base: _Base) -> Ingest:
@@ -182,10 +186,6 @@ def _ingest(base: _Base) -> Ingest:
         await base.boards.report_lost(season.season_id)
 
     return Ingest(base.settings, base.metrics, base.archive, base.catalog, base.boards, on_lost=report_lost)
-
-
-def _keeper(base: _Base) -> Keeper:
-    return Keeper(base.settings, base.metrics, base.archive, base.boards, base.catalog)
 
 
 async def _ask_postgres(archive: Archive) -> str | None:
