@@ -7,9 +7,11 @@ Neighbours: `web/server.py` gives both classes to uvicorn's `Config`; `endpoint`
 """
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
+from httptools import HttpParserUpgrade
 from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -98,9 +100,31 @@ class RankcastProtocol(WebSocketsSansIOProtocol):
 
 
 class RankcastHttp(HttpToolsProtocol):
-    """uvicorn's HTTP, with the transport in each request's scope: a stream's stuck reader can be cut."""
+    """uvicorn's HTTP, two things added.
+
+    The transport stands in each request's scope: a stream's stuck reader can be cut. And bytes that came in
+    one piece with the request for a WebSocket are passed on; uvicorn drops them.
+    """
+
+    _piece: bytes = b""
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
         self.scope["extensions"] = {TRANSPORT: cast(Any, self.transport)}
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, and remember them while they are parsed."""
+        self._piece = data
+        super().data_received(data)
+        self._piece = b""
+
+    def handle_websocket_upgrade(self) -> None:
+        """Begin the handshake; called while the parser tells by an exception where the request ended."""
+        end = sys.exception()
+        assert isinstance(end, HttpParserUpgrade)
+        rest = self._piece[end.args[0] :]
+        super().handle_websocket_upgrade()
+        if rest:
+            protocol = cast(asyncio.Protocol, self.transport.get_protocol())
+            protocol.data_received(rest)

@@ -208,7 +208,7 @@ class Hub:
         return frames.bye(Close.SHUTDOWN, self.settings.bye_retry_after_ms, jitter_ms)
 
 
-_KNOWN_CODES = frozenset({*map(int, Close), 1005, 1006, 1007})
+_KNOWN_CODES = frozenset({*map(int, Close), 1005, 1006})
 
 
 def _players(board: Board, topic: Topic) -> list[int]:

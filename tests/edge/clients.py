@@ -27,8 +27,6 @@ class Client:
         self.frames: list[Said] = []
         self._ids = 0
         self._reading = asyncio.create_task(self._read())
-        self._resume = asyncio.Event()
-        self._resume.set()
 
     async def _read(self) -> None:
         with contextlib.suppress(ConnectionClosed):
@@ -36,7 +34,6 @@ class Client:
                 frame = json.loads(message, parse_constant=_refuse)
                 self.frames.append(frame)
                 self.screen.take(frame)
-        self.line.close_code  # noqa: B018  the close handshake is over
 
     async def done(self) -> None:
         """Wait until the connection has ended; raises what broke the protocol."""

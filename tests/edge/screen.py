@@ -79,7 +79,7 @@ class Screen:
             shown = self.topics.setdefault(frame["topic"], Shown())
             shown.expects_whole = not frame["resumed"]
         elif "topic" in frame:
-            del self.topics[frame["topic"]]
+            self.topics.pop(frame["topic"], None)  # perhaps a wish that was taken back before it was met
 
     @staticmethod
     def _moves(shown: Shown, frame: Said, version: int) -> None:
