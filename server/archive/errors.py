@@ -56,6 +56,14 @@ class LogLeft(Exception):  # noqa: N818  the rule is called so
         self.log = log
 
 
+class SeasonAppeared(Exception):  # noqa: N818  says what happened
+    """Seasons that records of a batch were refused for lack of stand by now; judge those records again."""
+
+    def __init__(self, season_ids: list[int]) -> None:
+        super().__init__(f"seasons {season_ids} stand by now")
+        self.season_ids = season_ids
+
+
 class SeasonDiffers(RankcastError):  # noqa: N818  says what is the matter
     """A season of this id stands with another definition; `differences` has a line per field."""
 

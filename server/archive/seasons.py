@@ -7,7 +7,7 @@ Neighbours: `store.py` calls these within a transaction.
 from collections.abc import Collection
 
 from server.archive.database import Connection, Record
-from server.archive.errors import SeasonDiffers
+from server.archive.errors import SeasonAppeared, SeasonDiffers
 from server.core.season import Season
 
 _LOCKS = 7_265_111  # with the season's id: the making of one season
@@ -76,6 +76,18 @@ async def create_season(connection: Connection, season: Season) -> bool:
     for table in ("match_results", "player_totals"):
         await _make_partition(connection, table, season.season_id)
     return True
+
+
+async def must_be_unknown(connection: Connection, season_ids: Collection[int]) -> None:
+    """Raise `SeasonAppeared` where one of the seasons stands; none is made before the transaction ends.
+
+    A season's board begins where PostgreSQL stands when the season is there. Were its records refused by a
+    transaction that commits later than that, the board would count what PostgreSQL does not have.
+    """
+    await connection.execute("LOCK TABLE seasons IN SHARE MODE")
+    standing = await read_seasons(connection, season_ids)
+    if standing:
+        raise SeasonAppeared([season.season_id for season in standing])
 
 
 async def _make_partition(connection: Connection, table: str, season_id: int) -> None:

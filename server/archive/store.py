@@ -117,11 +117,13 @@ class Archive:
         rows: Sequence[Row],
         *,
         evidence: Evidence = _NOTHING_KNOWN,
+        unknown: Collection[int] = (),
     ) -> StoreReply:
         """Store results, by rising offset, that were read from `start` to before `end`, and move the offset.
 
         One transaction: rows, totals and offset, or nothing and `Fenced`. Without rows it moves the offset
-        alone, with `end` at `start` it only brings evidence of how far persist is.
+        alone, with `end` at `start` it only brings evidence of how far persist is. `unknown` are seasons for
+        lack of which records of the range were refused: where one stands by now, `SeasonAppeared`.
         """
         batches = [
             (await self._definition(season_id), list(batch))
@@ -130,6 +132,8 @@ class Archive:
         reply = StoreReply(0, 0, 0, 0)
         with self._seconds.labels("store").time():
             async with self._database.transaction() as connection:
+                if unknown:
+                    await seasons.must_be_unknown(connection, unknown)
                 await logs.move_offset(connection, LogRange(log, partition, start, end), evidence)
                 for season, batch in batches:
                     stored = await results.store_season(connection, season, (log, partition), batch)
