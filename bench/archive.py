@@ -1,4 +1,4 @@
-"""What PostgreSQL costs: results stored a second, a batch asked about, totals read: `python -m bench.archive [ROWS]`."""
+"""What PostgreSQL costs: results stored, asked about and read again: `python -m bench.archive [ROWS]`."""
 
 import asyncio
 import random
@@ -111,20 +111,23 @@ async def measure(archive: Archive, rows: int) -> Table:
     return table
 
 
-async def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+async def run(folder: Path, rows: int) -> None:
+    server = Postgres(folder / "postgres")
+    await server.start()
+    try:
+        archive = await Archive.connect(server.address, Settings(), Metrics())
+        await archive.migrate()
+        Console().print(await measure(archive, rows))
+        await archive.close()
+    finally:
+        await server.stop()
+
+
+def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # PostgreSQL may run as another account
-        server = Postgres(Path(folder) / "postgres")
-        await server.start()
-        try:
-            archive = await Archive.connect(server.address, Settings(), Metrics())
-            await archive.migrate()
-            Console().print(await measure(archive, rows))
-            await archive.close()
-        finally:
-            await server.stop()
+        asyncio.run(run(Path(folder), int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()
