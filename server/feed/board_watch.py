@@ -23,12 +23,13 @@ from server.board.store import BoardStore
 from server.core.season import Season
 from server.feed.positions import Partition
 from server.feed.reader import LogReader
+from server.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 1.0
 LOST_LOOK_SECONDS = 0.2
-REPORT_SECONDS = 5.0
+REPORT_SECONDS = 1.0
 SEASONS_SECONDS = 2.0
 
 OnLost = Callable[[Season], Awaitable[None] | None]
@@ -38,8 +39,16 @@ class BoardWatch:
     """The boards of one log, while one reader reads it."""
 
     def __init__(
-        self, catalog: SeasonCatalog, boards: BoardStore, reader: LogReader, log_number: int, on_lost: OnLost
+        self,
+        metrics: Metrics,
+        catalog: SeasonCatalog,
+        boards: BoardStore,
+        reader: LogReader,
+        *,
+        log_number: int,
+        on_lost: OnLost,
     ) -> None:
+        self._metrics = metrics
         self._catalog = catalog
         self._boards = boards
         self._reader = reader
@@ -51,6 +60,7 @@ class BoardWatch:
         self.seasons: dict[int, Season] = {}
         self.partitions: dict[int, Partition] = {}
         self.problem: str | None = None
+        self.looked = False
 
     async def run(self) -> None:
         """Look every second, more often for a board that is lost, at once when woken. Raises KafkaError."""
@@ -58,7 +68,8 @@ class BoardWatch:
             self._wake.clear()
             try:
                 await self.look()
-                self.problem = None
+                self.problem, self.looked = None, True
+                self._metrics.closed_boards.set(len(self.seasons.keys() - self.open_boards()))
             except (RedisError, OSError, TimeoutError) as error:
                 self.problem = f"Redis does not answer: {error!r}"
             with contextlib.suppress(TimeoutError):
@@ -74,6 +85,11 @@ class BoardWatch:
         for partition in self.partitions.values():
             partition.lose(season_id)
         self.wake()
+
+    def open_boards(self) -> set[int]:
+        """Seasons whose boards take results on every partition that this process reads."""
+        everywhere = [set(partition.places) for partition in self.partitions.values()]
+        return set.intersection(*everywhere) if everywhere else set()
 
     def below_start(self, partition: int, applied: int) -> bool:
         """Whether the log, as far as is known, no longer has what a board at `applied` needs."""

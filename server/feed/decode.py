@@ -40,13 +40,17 @@ class Share:
 
 @dataclass(slots=True)
 class Decoded:
-    """A fetch, decoded. `refused` holds aiokafka's records, `last_ms` the last one's Kafka timestamp."""
+    """A fetch, decoded. `refused` holds aiokafka's records, `last_ms` the last one's Kafka timestamp.
+
+    `unknown` are the seasons for lack of which records were refused.
+    """
 
     partition: int
     start: int
     end: int
     shares: dict[int, Share] = field(default_factory=dict)
     refused: list[tuple[Any, Refusal]] = field(default_factory=list)
+    unknown: set[int] = field(default_factory=set)
     last_ms: int | None = None
     misplaced: int = 0
 
@@ -121,6 +125,8 @@ def _decode_unknown(
         result = check(raw, seasons.get(raw.season_id), record.key, record.timestamp, check_key)
         if isinstance(result, Refusal):
             decoded.refused.append((record, result))
+            if raw.season_id not in seasons:
+                decoded.unknown.add(raw.season_id)
             continue
         share = decoded.shares.setdefault(result.season_id, Share())
         share.offsets.append(record.offset)

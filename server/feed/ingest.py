@@ -46,6 +46,11 @@ class Ingest:
         """What keeps results from the boards, in a sentence; None while all is well."""
         return self._follower.problem or (self._session.problem if self._session is not None else None)
 
+    @property
+    def open_boards(self) -> set[int]:
+        """Seasons whose boards take results on every partition that this process reads."""
+        return set() if self._session is None else self._session.open_boards
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set: then finish the batch in hand, commit and leave the group."""
         await self._follower.run(self._serve, stop)
@@ -59,7 +64,9 @@ class Ingest:
 
     async def _serve(self, reader: LogReader, log_number: int, stop: asyncio.Event) -> None:
         applier = Applier(self._settings, self._metrics, self._archive, self._boards, log_number)
-        watch = BoardWatch(self._catalog, self._boards, reader, log_number, self._on_lost)
+        watch = BoardWatch(
+            self._metrics, self._catalog, self._boards, reader, log_number=log_number, on_lost=self._on_lost
+        )
         self._session = IngestSession(
             self._settings, self._metrics, self._catalog, reader, applier=applier, watch=watch
         )

@@ -82,6 +82,11 @@ class IngestSession:
             return "PostgreSQL does not answer; boards that need its word wait"
         return self._redis_problem or self._watch.problem
 
+    @property
+    def open_boards(self) -> set[int]:
+        """Seasons whose boards take results on every partition that this process reads."""
+        return self._watch.open_boards()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`; then finish what is in hand and commit. Raises what the reader raises."""
         self._watching = asyncio.create_task(self._watch.run())
@@ -110,7 +115,12 @@ class IngestSession:
         self._lags.show({})
 
     def left(self, then: float) -> int | None:
-        """Records up to the log's end as of `then`; None while that is not known."""
+        """Records up to the log's end as of `then`; None while that is not known.
+
+        A board that is being rebuilt does not count: what it lacks is in PostgreSQL.
+        """
+        if not self._watch.looked:
+            return None
         total = 0
         for number, places in self._watch.partitions.items():
             applied = places.applied()

@@ -17,7 +17,7 @@ from functools import partial
 import structlog
 
 from server.archive.catalog import SeasonCatalog
-from server.archive.errors import ArchiveUnavailable, Fenced
+from server.archive.errors import ArchiveUnavailable, Fenced, SeasonAppeared
 from server.archive.logs import Evidence
 from server.archive.results import StoreReply
 from server.archive.store import Archive
@@ -74,6 +74,7 @@ class PersistSession:
         self._rejected = rejected
         self._log = log_number
         self._stands: dict[int, _Stand] = {}
+        self._held = False
         self._committed: dict[int, int] = {}
         self._lags = LagReport(metrics, ROLE)
         self._storing: asyncio.Task[None] | None = None
@@ -92,7 +93,7 @@ class PersistSession:
                     await self._stored()
                     await self._hold(fresh)
                 fetches = await self._reader.read(READ_SECONDS)
-                decoded = [await self._decoded(fetch, stop) for fetch in fetches]
+                decoded = [(fetch, await self._decoded(fetch, stop)) for fetch in fetches]
                 await self._stored()
                 self._storing = asyncio.create_task(self._store(decoded, stop))
                 await asyncio.sleep(0)
@@ -110,6 +111,8 @@ class PersistSession:
 
     def left(self, then: float) -> int | None:
         """Records up to the log's end as of `then`; None while that is not known."""
+        if not self._held:
+            return None
         total = 0
         for partition, stand in self._stands.items():
             records = lag(self._reader.end(partition), stand.next)
@@ -132,6 +135,7 @@ class PersistSession:
                 self._metrics.lost_records.labels(ROLE).inc(start - at)
             self._stands[partition] = _Stand(at, max(at, start))
             self._reader.begin(partition, max(at, start))
+        self._held = True
 
     async def _decoded(self, fetch: Fetch, stop: asyncio.Event) -> Decoded:
         def work() -> Awaitable[Decoded]:
@@ -143,10 +147,7 @@ class PersistSession:
                 partitions=self._reader.partition_count,
             )
 
-        decoded = await insist(work, (ArchiveUnavailable,), self._away, stop)
-        if decoded.misplaced:
-            self._metrics.misplaced.labels(ROLE).inc(decoded.misplaced)
-        return decoded
+        return await insist(work, (ArchiveUnavailable,), self._away, stop)
 
     # -- storing
 
@@ -156,13 +157,10 @@ class PersistSession:
             await self._storing
             self._storing = None
 
-    async def _store(self, round_: list[Decoded], stop: asyncio.Event) -> None:
-        """Write refused records, then store each range; where there is none, bring evidence now and then."""
-        refused = [pair for decoded in round_ for pair in decoded.refused]
-        if refused:
-            await insist(lambda: self._rejected.write(refused), (RankcastError,), self._away, stop)
-        for decoded in round_:
-            await insist(partial(self._store_range, decoded), (ArchiveUnavailable,), self._away, stop)
+    async def _store(self, round_: list[tuple[Fetch, Decoded]], stop: asyncio.Event) -> None:
+        """Store each range; where there is none, bring evidence of how far persist is now and then."""
+        for fetch, decoded in round_:
+            await self._keep(fetch, decoded, stop)
         now = time.monotonic()
         for partition, stand in list(self._stands.items()):
             end = self._reader.end(partition)
@@ -171,18 +169,48 @@ class PersistSession:
                 await insist(partial(self._store_range, nothing), (ArchiveUnavailable,), self._away, stop)
         self.problem = None
 
-    async def _store_range(self, decoded: Decoded) -> None:
-        """Store one range, unless PostgreSQL turned out to stand elsewhere since it was read."""
+    async def _keep(self, fetch: Fetch, decoded: Decoded, stop: asyncio.Event) -> None:
+        """Write the refused records of a range, then store the others and move the offset over all."""
+        while self._fits(decoded):
+            try:
+                await insist(partial(self._reject, decoded), (RankcastError,), self._away, stop)
+                await insist(partial(self._store_range, decoded), (ArchiveUnavailable,), self._away, stop)
+                return
+            except SeasonAppeared as appeared:
+                log.info("season_appeared", partition=fetch.partition, seasons=appeared.season_ids)
+                await insist(self._catalog.refresh, (ArchiveUnavailable,), self._away, stop)
+                decoded = await self._decoded(fetch, stop)
+
+    async def _reject(self, decoded: Decoded) -> None:
+        """Write the refused records to their topic, unless a season that they were refused for stands now."""
+        if decoded.unknown and (seasons := await self._archive.seasons(decoded.unknown)):
+            raise SeasonAppeared([season.season_id for season in seasons])
+        if decoded.refused:
+            await self._rejected.write(decoded.refused)
+
+    def _fits(self, decoded: Decoded) -> bool:
+        """Whether the range is the one that is due; not so when PostgreSQL turned out to stand elsewhere."""
         stand = self._stands.get(decoded.partition)
-        if stand is None or stand.due != decoded.start:
+        return stand is not None and stand.due == decoded.start
+
+    async def _store_range(self, decoded: Decoded) -> None:
+        """Store one range and move the offset over it."""
+        if not self._fits(decoded):
             return
+        stand = self._stands[decoded.partition]
         rows = [
             row for share in decoded.shares.values() for row in zip(share.offsets, share.results, strict=True)
         ]
         began = time.monotonic()
         try:
             reply = await self._archive.store(
-                self._log, decoded.partition, stand.next, decoded.end, rows, evidence=self._evidence(decoded)
+                self._log,
+                decoded.partition,
+                stand.next,
+                decoded.end,
+                rows,
+                evidence=self._evidence(decoded),
+                unknown=decoded.unknown,
             )
         except Fenced as fence:
             self._fenced(decoded.partition, fence)
@@ -226,6 +254,8 @@ class PersistSession:
         metrics.results.labels(ROLE, "repeated").inc(reply.repeated)
         for reason, count in decoded.reasons().items():
             metrics.refused.labels(ROLE, reason).inc(count)
+        if decoded.misplaced:
+            metrics.misplaced.labels(ROLE).inc(decoded.misplaced)
         metrics.batch_size.labels(ROLE).observe(decoded.taken)
         metrics.batch_seconds.labels(ROLE).observe(seconds)
         self._newest_ms = max(self._newest_ms, decoded.last_ms or 0)

@@ -116,6 +116,11 @@ class Flow:
         await self.boards.rebuilds.finish(keys, number, applied)
         await self.boards.rebuilds.swap(keys)
 
+    async def opened(self, ingest: Ingest, *seasons: Season) -> None:
+        """Wait until the boards take results: what is sent now is ingest's to apply."""
+        wanted = {season.season_id for season in seasons}
+        await until(lambda: wanted <= ingest.open_boards)
+
     # -- seasons and records
 
     async def season(self, season: Season | None = None) -> Season:
@@ -125,7 +130,9 @@ class Flow:
         await self.catalog.refresh()
         return season
 
-    def record(self, season: Season, player: int, points: int, *, ago_s: float = 5, match: str | None = None) -> Record:
+    def record(
+        self, season: Season, player: int, points: int, *, ago_s: float = 5, match: str | None = None
+    ) -> Record:
         """A record as a game server sends it; achieved `ago_s` seconds ago."""
         match = match or str(uuid.uuid4())
         result = Result(match, player, season.season_id, points, now_us() - int(ago_s * 1_000_000))
@@ -173,7 +180,9 @@ class Flow:
 
     async def totals(self, season: Season) -> dict[int, int]:
         """Player → points as SQL has them."""
-        return {total.player_id: total.points for total in await self.archive.top(season.season_id, 1_000_000)}
+        return {
+            total.player_id: total.points for total in await self.archive.top(season.season_id, 1_000_000)
+        }
 
     def metric(self, name: str, **labels: str) -> float:
         """A metric's value; 0 where it has none."""
@@ -229,7 +238,9 @@ async def open_flow(settings: Settings) -> AsyncIterator[Flow]:
     await producer.start()
     async with connect(settings.redis_url) as redis:
         catalog = SeasonCatalog(archive, asyncio.get_running_loop().time)
-        flow = Flow(settings, metrics, redis, archive, catalog, BoardStore(redis, settings, metrics), producer)
+        flow = Flow(
+            settings, metrics, redis, archive, catalog, BoardStore(redis, settings, metrics), producer
+        )
         try:
             yield flow
         finally:
