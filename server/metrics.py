@@ -39,6 +39,7 @@ class Metrics:
             "misplaced", "Records in another partition than their key's (of a fetch 20 are looked at)", "role"
         )
         self.produced = counter("produced", "Records sent to Kafka, by outcome", "topic", "outcome")
+        self.closed_boards = gauge("closed_boards", "Boards that take nothing until they have been rebuilt")
         self.lost_records = counter(
             "lost_records", "Records that were gone from the log before they were read", "role"
         )
