@@ -17,6 +17,7 @@ import { ownPlatform } from "./rankcast/platform.js";
  * @param {string | URL | null | undefined} url @param {string} [page]
  */
 function addresses(url, page) {
+  if (!url && !page) throw new TypeError("connect needs the server's address where there is no page");
   const { protocol, host, pathname } = new URL(url ?? "/", page);
   if (!/^(https?|wss?):$/.test(protocol))
     throw new TypeError(`${protocol}//${host} is no http, https, ws or wss address`);

@@ -181,8 +181,14 @@ export class Client {
     const old = this.#state;
     if (sameIn(next, old)) return;
     const other = old.name !== name || old.reason !== reason;
-    this.#state = Object.freeze({ ...next, since: other ? (since ?? this.#platform.now()) : old.since });
-    for (const listener of [...this.#stateListeners]) call(this.#platform, listener, this.#state);
+    const told = (this.#state = Object.freeze({
+      ...next,
+      since: other ? (since ?? this.#platform.now()) : old.since,
+    }));
+    for (const listener of [...this.#stateListeners]) {
+      if (this.#state !== told) return; // a listener changed it: all have been told by then
+      call(this.#platform, listener, told);
+    }
   }
 
   /** @returns {[name: State['name'], reason: string, since?: number]} nothing for `since`: now */

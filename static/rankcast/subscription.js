@@ -20,9 +20,12 @@ const PICTURES = {
   rankups: () => new NoPicture(),
 };
 
-/** One view of one board: idle -> asking -> live -> leaving -> idle; or refused until the next line. */
+/**
+ * One view of one board: idle -> asking -> live -> leaving -> idle; broken: live, but to be left and asked for
+ * anew; refused until the next line.
+ */
 export class Subscription {
-  /** @type {'idle' | 'asking' | 'live' | 'leaving' | 'refused'} */
+  /** @type {'idle' | 'asking' | 'live' | 'broken' | 'leaving' | 'refused'} */
   state = "idle";
   /** @type {string | null} the server's name for it, while live */
   topic = null;

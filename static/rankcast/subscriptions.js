@@ -98,7 +98,7 @@ export class Subscriptions {
       if (!one.wanted && (one.state === "idle" || one.state === "refused")) this.#all.delete(key);
       else if (!this.#up) continue;
       else if (one.wanted && one.state === "idle") this.#subscribe(one, now);
-      else if (!one.wanted && one.state === "live") this.#leave(one);
+      else if (one.state === "broken" || (!one.wanted && one.state === "live")) this.#leave(one);
     }
   }
 
@@ -108,7 +108,8 @@ export class Subscriptions {
       this.#out.again(one.notBefore - now);
       return;
     }
-    const have = one.picture.position?.epoch ? one.picture.position : null; // a board in the making has no place to go on from
+    const at = one.picture.position;
+    const have = at?.epoch ? at : null; // on a board in the making there is no place to go on from
     const id = this.#out.send({ op: "subscribe", ...one.spec, ...(have && { have }) });
     if (id === null) return;
     one.state = "asking";
@@ -133,9 +134,10 @@ export class Subscriptions {
   #resync(one) {
     one.picture.position = null;
     one.current = false;
+    one.state = "broken";
+    if (one.topic !== null) this.#live.delete(one.topic);
     one.postpone(this.#out.now(), this.#out.random(), true);
-    this.#leave(one);
-    this.#out.dirty(one);
+    this.settle();
   }
 
   /** A frame could not be read: what it said is unknown, so everything that is not chained is asked for again. */

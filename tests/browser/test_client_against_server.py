@@ -64,6 +64,7 @@ async def test_the_client_shows_what_rest_tells_by_either_way(node: str, line: W
         assert socket.newest["around"]["rows"] == stream.newest["around"]["rows"]
         assert socket.newest["around"]["own"]["player"] == PLAYER
         assert socket.newest["top"]["total"] == stream.newest["around"]["total"] > 290
+        assert "catching up" not in [state["reason"] for state in socket.states + stream.states]
         assert not socket.refusals
         assert not stream.refusals
 

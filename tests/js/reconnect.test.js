@@ -193,6 +193,20 @@ test("a fault that stays is no storm of snapshots", async () => {
   );
 });
 
+test("a fault while no command may be sent is mended as soon as one may", async () => {
+  const { w, board, seen } = await connected();
+  for (let limit = 20; limit < 40; limit++) w.client.board("s12").top({ limit }, () => {});
+  await w.platform.advance(1);
+  const sent = w.socket.sent.length;
+  for (let tick = 0; tick < 50; tick++) {
+    w.socket.push({ ...board.move(TOPIC, someRows(5, 900 + tick)), crc: 1 });
+    await w.platform.advance(1);
+  }
+  assert.equal(w.socket.sent.length, sent);
+  await w.platform.advance(2_000);
+  assert.deepEqual([w.client.state.name, seen.views.at(-1).rows[0].points], ["live", 949]);
+});
+
 test("a heartbeat that names a newer version than was seen shows the gap", async () => {
   const { w, board, seen } = await connected();
   board.move(TOPIC, someRows(5, 900)); // the frame of this change was lost

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { FakeBoard, serve, someRows, world } from "./harness.js";
+import { connect } from "../../static/rankcast.js";
+import { FakeBoard, FakePlatform, fakeSockets, serve, someRows, world } from "./harness.js";
 
 const nothing = () => {};
 const refusing =
@@ -271,6 +272,8 @@ test("what cannot be asked for is refused where it is asked", () => {
   assert.throws(() => board.around("-0", {}, nothing), /decimal/);
   assert.throws(() => board.top({}), /function/);
   assert.throws(() => world().client.onstate(), /function/);
+  assert.throws(() => connect(), /address/);
+  assert.throws(() => connect("ftp://board.example"), /no http/);
 });
 
 test("E1: ids go out as text, whatever they were given as", async () => {
@@ -283,4 +286,32 @@ test("E1: ids go out as text, whatever they were given as", async () => {
     w.socket.commands("subscribe").map(({ player }) => player),
     ["9223372036854775807", "9007199254740993", "-1"],
   );
+});
+
+test("a server is found by its root or its socket, under any path, by any of the four schemes", async () => {
+  const cases = [
+    ["https://board.example", "wss://board.example/ws"],
+    ["http://board.example:8000/", "ws://board.example:8000/ws"],
+    ["ws://board.example/ws", "ws://board.example/ws"],
+    ["wss://board.example/games/rankcast/", "wss://board.example/games/rankcast/ws"],
+    [new URL("https://board.example/rankcast/ws"), "wss://board.example/rankcast/ws"],
+  ];
+  for (const [url, socket] of cases) {
+    const platform = new FakePlatform();
+    const { FakeSocket, sockets } = fakeSockets();
+    connect(url, { platform, WebSocket: FakeSocket }).board("s12").top({}, nothing);
+    await platform.advance(1);
+    assert.equal(sockets[0].url, socket);
+  }
+});
+
+test("a listener that closes the client ends the telling", async () => {
+  const seen = [];
+  const { w } = await opened((board, { client }) => {
+    board.top({}, nothing);
+    client.onstate(({ name }) => name === "live" && client.close());
+    client.onstate(({ name }) => seen.push(name));
+  });
+  assert.deepEqual(seen, ["connecting", "connecting", "closed"]);
+  assert.equal(w.socket.closedWith, 1000);
 });
