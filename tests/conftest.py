@@ -53,7 +53,7 @@ def valkey(services_folder: Path) -> Iterator[Valkey]:
     server = Valkey(services_folder / "valkey", "test", durable=False)
     services.run(server.start())
     yield server
-    services.run(server.stop())
+    server.kill()
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def postgres(services_folder: Path) -> Iterator[Postgres]:
     server = Postgres(services_folder / "postgres", durable=False)
     services.run(server.start())
     yield server
-    services.run(server.stop())
+    server.kill()
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def kafka(services_folder: Path) -> Iterator[Tansu]:
     server = Tansu(services_folder / "kafka")
     services.run(server.start())
     yield server
-    services.run(server.stop())
+    server.kill()
 
 
 @pytest.fixture(scope="session")
@@ -137,7 +137,7 @@ def apache_kafka(services_folder: Path) -> Iterator[services.ApacheKafka]:
     server = services.ApacheKafka(services_folder / "apache-kafka")
     services.run(server.start())
     yield server
-    services.run(server.stop())
+    server.kill()
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import psutil
@@ -17,15 +18,18 @@ OUTSIDE = ("REDIS_URL", "DATABASE_URL", "KAFKA_BOOTSTRAP_SERVERS")
 
 
 class Run:
-    """One start of the holder over `data_dir`."""
+    """One start over `data_dir` of a program that says `sign` once everything runs: here the holder alone."""
+
+    program: tuple[str, ...] = ("tests.embedded.holder",)
+    sign = "up"
 
     def __init__(self, data_dir: Path, **variables: str) -> None:
         self.data_dir = data_dir
-        self._output = data_dir.with_suffix(".out")
+        self._output = data_dir.with_suffix(f".{uuid.uuid4().hex}.out")
         clean = {key: value for key, value in os.environ.items() if key not in OUTSIDE}
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.embedded.holder"],
+                [sys.executable, "-m", *self.program],
                 stdout=output,
                 stderr=output,
                 cwd=ROOT,
@@ -39,17 +43,31 @@ class Run:
 
     async def up(self) -> runfile.RunInfo:
         """Wait until everything runs, and tell what the run file says."""
-        await until(lambda: "up" in self.said or self.process.poll() is not None, within=60)
+        await until(lambda: self.sign in self.said or self.process.poll() is not None, within=60)
         assert self.process.poll() is None, self.said
         info = runfile.find_running(self.data_dir)
         assert info is not None
         return info
 
+    async def ended(self) -> int:
+        """Wait until the program has ended by itself; the exit code."""
+        await until(lambda: self.process.poll() is not None, within=60)
+        return self.process.returncode
+
     async def end(self, number: signal.Signals) -> int:
         """Send a signal and wait; the exit code."""
         self.process.send_signal(number)
-        await until(lambda: self.process.poll() is not None, within=30)
-        return self.process.returncode
+        return await self.ended()
+
+
+class Serve(Run):
+    """The same with the whole server on top: `rankcast serve`, as `make run` starts it."""
+
+    program = ("server", "serve")
+    sign = "Ctrl-C stops everything."
+
+    def __init__(self, data_dir: Path, **variables: str) -> None:
+        super().__init__(data_dir, **({"RANKCAST_PORT": "0", "RANKCAST_DEMO": "false"} | variables))
 
 
 def still_there(info: runfile.RunInfo) -> list[str]:

@@ -109,8 +109,7 @@ async def test_a_second_start_is_refused_and_says_where_the_first_is(data_dir: P
     first = Run(data_dir, RANKCAST_PORT="8123")
     await first.up()
     second = Run(data_dir)
-    await until(lambda: second.process.poll() is not None, within=20)
-    assert second.process.returncode == 1
+    assert await second.ended() == 1
     assert second.said == [
         f"Rankcast already runs in {data_dir} at http://127.0.0.1:8123 (process {first.process.pid}): "
         "stop it first, or choose another folder by RANKCAST_DATA_DIR"
