@@ -201,9 +201,12 @@ async def _ask_redis(redis: Redis) -> str | None:
 async def _produce(producer: ResultProducer, stop: asyncio.Event) -> None:
     """Connect early, so that the first result does not wait for it; send what is under way at the end."""
     starting = asyncio.create_task(producer.start())
-    await stop.wait()
-    starting.cancel()
-    await producer.stop()
+    try:
+        await stop.wait()
+    finally:
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        await producer.stop()
 
 
 async def _until_stopping(life: Life, demo: Demo, _stop: asyncio.Event) -> None:

@@ -60,8 +60,6 @@ def problem(
     extra = {"cache-control": "no-store", **(headers or {})}
     if kind.status == 401:
         extra["www-authenticate"] = "Bearer"
-    if kind.status == 413:
-        extra["connection"] = "close"  # the rest of the body is not read
     if kind.status == 503:
         extra["retry-after"] = "1"
     return Response(orjson.dumps(body), kind.status, extra, MEDIA_TYPE)

@@ -67,7 +67,7 @@ async def test_a_module_imports_only_files_of_this_server_that_are_there(
     http: httpx.AsyncClient, path: str
 ) -> None:
     text = (await http.get(path)).text
-    imported = re.findall(r"""(?:from|import)\s*\(?['"]([^'"]+)['"]""", text)
+    imported = re.findall(r"""^(?:import|export)\b[^;'"]*['"]([^'"]+)['"];""", text, re.MULTILINE)
     addresses = [str(httpx.URL(f"http://test{path}").join(name).path) for name in imported]
 
     assert [name for name in addresses if name not in FILES] == []
