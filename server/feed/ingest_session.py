@@ -1,7 +1,6 @@
 """Ingest on one log: read, decode, submit, while the next range is decoded as Redis works on the last one.
 
-Owns: the round, what is done about each reply, and commits, which tell others how far ingest is and are never
-where anything starts.
+Owns: the round, and what is done about each reply.
 Never does: decide what counts (`decode.py`), where a board stands (`board_watch.py`), or rebuild.
 Neighbours: `ingest.py` runs one a log, `apply.py` submits, `positions.py` says where to read.
 """
@@ -23,9 +22,9 @@ from server.feed.apply import Applier, Reached, Span
 from server.feed.backoff import Backoff
 from server.feed.board_watch import BoardWatch
 from server.feed.decode import Decoded, Share, decode
-from server.feed.lag import LagReport, lag
 from server.feed.positions import Partition
 from server.feed.reader import Fetch, LogReader
+from server.feed.report import Report
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -33,8 +32,6 @@ log = structlog.get_logger(__name__)
 
 ROLE = "ingest"
 READ_SECONDS = 0.1
-REPORT_SECONDS = 0.5
-COMMIT_EVERY_SECONDS = 2.0
 RESOLVE_SECONDS = 2.0
 
 
@@ -65,15 +62,10 @@ class IngestSession:
         self._applier = applier
         self._watch = watch
         self._counted: dict[int, int] = {}  # up to where refused records were counted, by partition
-        self._committed: dict[int, int] = {}
-        self._lags = LagReport(metrics, ROLE)
+        self._report = Report(metrics, ROLE, reader, self._positions)
         self._redis_problem: str | None = None
         self._watching: asyncio.Task[None] | None = None
         self._submitting: asyncio.Task[None] | None = None
-        self._committing: asyncio.Task[None] | None = None
-        self._newest_ms = 0
-        self._reported_at = 0.0
-        self._commit_at = 0.0
 
     @property
     def problem(self) -> str | None:
@@ -90,7 +82,9 @@ class IngestSession:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`; then finish what is in hand and commit. Raises what the reader raises."""
         self._watching = asyncio.create_task(self._watch.run())
+        self._report.start()
         while not stop.is_set():
+            self._report.check()
             if self._watching.done():
                 await self._watching
             self._steer()
@@ -101,36 +95,24 @@ class IngestSession:
             if tasks:
                 self._submitting = asyncio.create_task(self._submit(tasks, decoded, stop))
                 await asyncio.sleep(0)
-            self._report()
         await self._submitted()
-        await self._commit()
+        await self._report.commit()
 
     async def close(self) -> None:
         """End what runs beside the round; nothing more is written."""
-        tasks = [task for task in (self._watching, self._submitting, self._committing) if task is not None]
+        await self._report.stop()
+        tasks = [task for task in (self._watching, self._submitting) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._applier.close()
-        self._lags.show({})
 
     def left(self, then: float) -> int | None:
         """Records up to the log's end as of `then`; None while that is not known.
 
         A board that is being rebuilt does not count: what it lacks is in PostgreSQL.
         """
-        if not self._watch.looked:
-            return None
-        total = 0
-        for number, places in self._watch.partitions.items():
-            applied = places.applied()
-            if applied is None:
-                continue
-            records = lag(self._reader.end(number), applied)
-            if records is None or not self._reader.heard_since(number, then):
-                return None
-            total += records
-        return total
+        return self._report.left(then) if self._watch.looked else None
 
     # -- reading
 
@@ -246,8 +228,7 @@ class IngestSession:
         if count:
             self._metrics.batch_size.labels(ROLE).observe(count)
             self._metrics.batch_seconds.labels(ROLE).observe(time.monotonic() - began)
-            newest = max((fetched.last_ms or 0 for fetched, _ in decoded), default=0)
-            self._newest_ms = max(self._newest_ms, newest)
+            self._report.done(max((fetched.last_ms or 0 for fetched, _ in decoded), default=0))
 
     def _settle(self, task: _Task, answer: Reached) -> None:
         """Do what the script's reply asks for."""
@@ -271,35 +252,9 @@ class IngestSession:
             log.warning("redis_away", role=ROLE, error=repr(error))
         self._redis_problem = f"Redis does not answer: {error!r}"
 
-    # -- telling others
-
-    def _report(self) -> None:
-        """Show lag and age twice a second, commit every other second."""
-        now = time.monotonic()
-        if now - self._reported_at >= REPORT_SECONDS:
-            self._reported_at = now
-            lags = {
-                number: lag(self._reader.end(number), places.applied())
-                for number, places in self._watch.partitions.items()
-            }
-            self._lags.show(lags)
-            if self._newest_ms:
-                self._metrics.newest_age.labels(ROLE).set(time.time() - self._newest_ms / 1000)
-        if now - self._commit_at >= COMMIT_EVERY_SECONDS and (
-            self._committing is None or self._committing.done()
-        ):
-            self._commit_at = now
-            self._committing = asyncio.create_task(self._commit())
-
-    async def _commit(self) -> None:
-        """Commit what all open boards have."""
-        done = {
-            number: applied
-            for number, places in self._watch.partitions.items()
-            if (applied := places.applied()) is not None and self._committed.get(number) != applied
-        }
-        await self._reader.commit(done)
-        self._committed |= done
+    def _positions(self) -> dict[int, int | None]:
+        """Up to where all open boards have everything, by partition."""
+        return {number: places.applied() for number, places in self._watch.partitions.items()}
 
 
 _NONE = Share()

@@ -24,9 +24,9 @@ from server.archive.store import Archive
 from server.errors import RankcastError
 from server.feed.backoff import Stopped, insist
 from server.feed.decode import Decoded, decode
-from server.feed.lag import LagReport, lag
 from server.feed.reader import Fetch, LogChanged, LogReader
 from server.feed.rejected import RejectedRecords
+from server.feed.report import Report
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -34,8 +34,6 @@ log = structlog.get_logger(__name__)
 
 ROLE = "persist"
 READ_SECONDS = 0.1
-REPORT_SECONDS = 0.5
-COMMIT_EVERY_SECONDS = 2.0
 EVIDENCE_SECONDS = 5.0
 YEAR_10000_MS = 253_402_300_800_000
 
@@ -75,20 +73,17 @@ class PersistSession:
         self._log = log_number
         self._stands: dict[int, _Stand] = {}
         self._held = False
-        self._committed: dict[int, int] = {}
-        self._lags = LagReport(metrics, ROLE)
+        self._report = Report(metrics, ROLE, reader, self._positions)
         self._storing: asyncio.Task[None] | None = None
-        self._committing: asyncio.Task[None] | None = None
-        self._newest_ms = 0
-        self._reported_at = 0.0
-        self._commit_at = 0.0
         self._evidence_every = min(EVIDENCE_SECONDS, settings.marker_life_s / 8)
         self.problem: str | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`; then finish what is in hand. Raises what the reader raises."""
+        self._report.start()
         with contextlib.suppress(Stopped):
             while not stop.is_set():
+                self._report.check()
                 if fresh := self._reader.take_fresh():
                     await self._stored()
                     await self._hold(fresh)
@@ -97,29 +92,19 @@ class PersistSession:
                 await self._stored()
                 self._storing = asyncio.create_task(self._store(decoded, stop))
                 await asyncio.sleep(0)
-                self._report()
             await self._stored()
-        await self._commit()
+        await self._report.commit()
 
     async def close(self) -> None:
         """End what runs beside the round."""
-        tasks = [task for task in (self._storing, self._committing) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._lags.show({})
+        await self._report.stop()
+        if self._storing is not None:
+            self._storing.cancel()
+            await asyncio.gather(self._storing, return_exceptions=True)
 
     def left(self, then: float) -> int | None:
         """Records up to the log's end as of `then`; None while that is not known."""
-        if not self._held:
-            return None
-        total = 0
-        for partition, stand in self._stands.items():
-            records = lag(self._reader.end(partition), stand.next)
-            if records is None or not self._reader.heard_since(partition, then):
-                return None
-            total += records
-        return total
+        return self._report.left(then) if self._held else None
 
     # -- reading
 
@@ -258,30 +243,8 @@ class PersistSession:
             metrics.misplaced.labels(ROLE).inc(decoded.misplaced)
         metrics.batch_size.labels(ROLE).observe(decoded.taken)
         metrics.batch_seconds.labels(ROLE).observe(seconds)
-        self._newest_ms = max(self._newest_ms, decoded.last_ms or 0)
+        self._report.done(decoded.last_ms or 0)
 
-    def _report(self) -> None:
-        """Show lag and age twice a second, commit every other second."""
-        now = time.monotonic()
-        if now - self._reported_at >= REPORT_SECONDS:
-            self._reported_at = now
-            self._lags.show(
-                {number: lag(self._reader.end(number), stand.next) for number, stand in self._stands.items()}
-            )
-            if self._newest_ms:
-                self._metrics.newest_age.labels(ROLE).set(time.time() - self._newest_ms / 1000)
-        if now - self._commit_at >= COMMIT_EVERY_SECONDS and (
-            self._committing is None or self._committing.done()
-        ):
-            self._commit_at = now
-            self._committing = asyncio.create_task(self._commit())
-
-    async def _commit(self) -> None:
-        """Tell the group what PostgreSQL has: for those who watch groups; nothing starts from it."""
-        done = {
-            partition: stand.next
-            for partition, stand in self._stands.items()
-            if self._committed.get(partition) != stand.next
-        }
-        await self._reader.commit(done)
-        self._committed |= done
+    def _positions(self) -> dict[int, int | None]:
+        """Where PostgreSQL stands, by partition."""
+        return {partition: stand.next for partition, stand in self._stands.items()}
