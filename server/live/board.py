@@ -118,14 +118,15 @@ class Board:
 
     # -- staleness
 
-    def tell_stale(self) -> float:
+    def _tell_stale(self) -> float:
         """Tell viewers that the picture lags, or no longer; returns the loop time at which to look again."""
         stale, loop = self.picture.stale, asyncio.get_running_loop()
         if stale is None and self._told is not None:
             self._tell_all(frames.fresh(self.picture.board), loop.time())
         elif stale is not None and (self._told is None or self._told[0] != stale[0]):
             young_ms = stale[1] + _STALE_AFTER_MS - time.time_ns() // 1_000_000
-            if self._told is None and 0 < young_ms <= _STALE_AFTER_MS:
+            shows_something = self.picture.epoch is not None
+            if shows_something and self._told is None and 0 < young_ms <= _STALE_AFTER_MS:
                 return loop.time() + young_ms / 1000
             self._tell_all(frames.stale(self.picture.board, *stale), loop.time())
         self._told = stale
@@ -137,13 +138,15 @@ class Board:
             self.tally.one("news", len(frame.socket))
 
     def stale_frame(self) -> Frame | None:
-        """What a new viewer is told of a picture that lags, as the others have been."""
+        """What somebody about to join is told of a picture that lags, as the others are."""
+        if self._tell_stale() < _NEVER:
+            self.wake()
         return None if self._told is None else frames.stale(self.picture.board, *self._told)
 
     # -- ticks
 
     async def _tick_top(self, slices: Slices) -> float:
-        again_at = self.tell_stale()
+        again_at = self._tell_stale()
         self._gather()
         tops, rankups = self._watched(TopView), self._watched(RankUpsView)
         before = self._touched.take_top()

@@ -35,6 +35,14 @@ _NO_CODE = 1005
 _NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every system
 
 
+def keep_queue_short(transport: asyncio.Transport, size: int) -> None:
+    """Let the kernel queue no more than `size` unsent bytes: they are old by the time they are read."""
+    line = transport.get_extra_info("socket")
+    if _NOTSENT_LOWAT is not None and line is not None:
+        with contextlib.suppress(OSError):  # a socket that is gone already, or none of TCP
+            line.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, size)
+
+
 class Connection(Session, asyncio.Protocol):
     """A viewer with a socket. `connections` is the server's set of connections, for an orderly stop."""
 
@@ -69,11 +77,7 @@ class Connection(Session, asyncio.Protocol):
         """The handshake is over: this is the transport's protocol now."""
         self._transport = transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=0)
-        if _NOTSENT_LOWAT is not None:
-            # what the kernel queues is old by the time it is read: keep it short, so that skipping helps
-            with contextlib.suppress(OSError, AttributeError):
-                line = transport.get_extra_info("socket")
-                line.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, self.hub.settings.outbox_bytes)
+        keep_queue_short(transport, self.hub.settings.outbox_bytes)
         self._connections.add(self)
         self.hub.enter(self)
         self.send(self.hub.welcome, self._heard_at)

@@ -135,14 +135,14 @@ class Hub:
         The topic has been prepared. A member that joins again gets its first frame anew, and nothing twice.
         """
         board = self.boards[topic.board]
-        board.tell_stale()
+        stale = board.stale_frame()
         view = board.view(topic)
         first = view.first(have)
         if viewer not in view.outbox:
             viewer.views += (view,)
             self.metrics.subscriptions.labels(view=view.kind).inc()
         view.outbox.gave(viewer, view.number)
-        return Joined(first.resumed, first.frame, board.stale_frame())
+        return Joined(first.resumed, first.frame, stale)
 
     def part(self, viewer: Viewer, name: str) -> bool:
         """End the viewer's membership in the topic of this name; False: there was none."""

@@ -23,6 +23,7 @@ from server.core.refusals import Refusal, shown
 from server.core.topics import Topic, parse_topic
 from server.core.wire import Frame
 from server.errors import Close, RankcastError
+from server.live.connection import keep_queue_short
 from server.live.endpoint import counted_address, header_expiry, require_origin
 from server.live.handshake import TRANSPORT
 from server.live.hub import Hub
@@ -133,6 +134,8 @@ class Stream(Viewer):
         self._hub = hub
         self._expires_at = expires_at
         self._transport = transport
+        if transport is not None:
+            keep_queue_short(transport, hub.settings.outbox_bytes)
         self._waiting: list[bytes] = []
         self._size = 0
         self._woken = asyncio.Event()
