@@ -49,7 +49,7 @@ async def _serve_on(
     services: Services, named: Settings, roles: frozenset[str], ending: "_Ending", say: Say
 ) -> None:
     life = Life()
-    app = create_app(services.settings, roles, life, demo=_plays_demo(named, roles))
+    app = create_app(services.settings, roles, life, demo=plays_demo(named, roles))
     server = Server(app, services.settings, life)
     ending.then(server.stop)
     tasks = [
@@ -67,7 +67,7 @@ async def _serve_on(
             task.cancel()
 
 
-def _plays_demo(named: Settings, roles: frozenset[str]) -> bool:
+def plays_demo(named: Settings, roles: frozenset[str]) -> bool:
     """The demo fills a broker of ours; on somebody's own Kafka it plays only when asked for by name."""
     if "web" not in roles or not named.demo:
         return False
