@@ -10,11 +10,9 @@ import asyncio
 from random import random
 
 import structlog
-from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from server.core.board_event import parse_event
-from server.core.board_name import BoardName
 from server.core.replica import Verdict
 from server.live.board_events import BoardEvents
 from server.live.board_source import BoardSource, BoardUnreadableError, Head
@@ -34,12 +32,11 @@ class Follower:
     """The task of one mirror; also the listener of its channel."""
 
     def __init__(
-        self, mirror: Mirror, redis: Redis, events: BoardEvents, settings: Settings, metrics: Metrics
+        self, mirror: Mirror, source: BoardSource, events: BoardEvents, settings: Settings, metrics: Metrics
     ) -> None:
-        self._mirror, self._events, self._metrics = mirror, events, metrics
+        self._mirror, self._source = mirror, source
+        self._events, self._metrics = events, metrics
         self._board = mirror.board
-        board = BoardName(mirror.season.season_id)
-        self._source = BoardSource(redis, board, settings.mirror_timeout_s, settings.mirror_page)
         self._every_s, self._timeout_s = settings.mirror_check_s, settings.mirror_timeout_s
         self._due = asyncio.Event()  # there is something to look into before the next regular look
         self._heard = asyncio.Event()  # set with every message

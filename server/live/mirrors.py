@@ -9,11 +9,12 @@ from typing import Protocol
 
 from redis.asyncio import Redis
 
-from server.core.board_name import parse_board
+from server.core.board_name import BoardName, parse_board
 from server.core.refusals import Refusal
 from server.core.season import Season
 from server.errors import RankcastError
 from server.live.board_events import BoardEvents
+from server.live.board_source import BoardSource
 from server.live.follower import Follower
 from server.live.mirror import Mirror
 from server.live.own_client import own_client
@@ -73,15 +74,24 @@ class Mirrors:
         season = await self._catalog.get(name.season_id)
         if season is None:
             raise UnknownBoardError(f"there is no season {name.season_id}")
-        await self._running.wait()
+        await self._are_running()
         if board not in self._mirrors:  # somebody else may have opened it meanwhile
-            self._mirrors[board] = self._start(season)
+            self._mirrors[board] = self._start(name, season)
         return self._mirrors[board]
 
-    def _start(self, season: Season) -> Mirror:
+    async def _are_running(self) -> None:
+        try:
+            async with asyncio.timeout(self._settings.mirror_ready_s):
+                await self._running.wait()
+        except TimeoutError:
+            raise RankcastError("not_ready", "no board is opened before the start or after a stop") from None
+
+    def _start(self, name: BoardName, season: Season) -> Mirror:
         assert self._group is not None
         mirror = Mirror(season, self._metrics, self._settings.mirror_waiting_rows)
-        follower = Follower(mirror, self._redis, self._events, self._settings, self._metrics)
+        settings = self._settings
+        source = BoardSource(self._redis, name, settings.mirror_timeout_s, settings.mirror_page)
+        follower = Follower(mirror, source, self._events, settings, self._metrics)
         for work in (follower.run(), mirror.merge_when_due()):
             self._tasks.append(self._group.create_task(work))
         return mirror
@@ -92,5 +102,6 @@ class Mirrors:
             self._tasks.append(self._group.create_task(self._events.run()))
             self._running.set()
             await stop.wait()
+            self._running.clear()
             for task in self._tasks:
                 task.cancel()

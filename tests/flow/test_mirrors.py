@@ -5,10 +5,13 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from server.live.mirrors import UnknownBoardError
+from server.errors import RankcastError
+from server.live.mirrors import Mirrors, UnknownBoardError
+from server.metrics import Metrics
+from server.settings import Settings
 from tests.flow.board_writer import BoardWriter
 from tests.flow.boards import make_season
-from tests.flow.mirroring import Watched, mirrors_of
+from tests.flow.mirroring import Seasons, Watched, mirrors_of
 
 
 async def test_a_board_is_opened_once_for_all_who_ask(redis: Redis, redis_url: str) -> None:
@@ -27,6 +30,17 @@ async def test_a_board_of_no_season_is_unknown(redis_url: str, board: str) -> No
             await mirrors.open(board)
         assert refused.value.code == "unknown_board"
         assert mirrors.get(board) is None
+
+
+async def test_no_board_is_opened_before_the_start_or_after_a_stop(redis: Redis) -> None:
+    mirrors = Mirrors(Settings(mirror_ready_s=0.05), Metrics(), redis, Seasons([make_season()]))
+    with pytest.raises(RankcastError, match="before the start or after a stop"):
+        await mirrors.open("s12")
+    stop = asyncio.Event()
+    stop.set()
+    await mirrors.run(stop)
+    with pytest.raises(RankcastError, match="before the start or after a stop"):
+        await mirrors.open("s12")
 
 
 async def test_boards_share_one_subscription_and_do_not_mix(redis: Redis, redis_url: str) -> None:
