@@ -181,6 +181,12 @@ class Archive:
         async with self._database.transaction(readonly=True) as connection:
             return await names.read_names(connection, players)
 
+    async def find_names(self, beginning: str, limit: int) -> dict[int, str]:
+        """Return player id → name of the first `limit` players whose name begins so, by name and id."""
+        with self._seconds.labels("find_names").time():
+            async with self._database.transaction(readonly=True) as connection:
+                return await names.find_names(connection, beginning, limit)
+
 
 def _season_of(row: Row) -> int:
     return row[1].season_id

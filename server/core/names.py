@@ -1,6 +1,7 @@
 """Players' and seasons' names: which texts are taken as they are.
 
-Owns: the rule. Never does: change a name silently beyond the white space around it.
+Owns: the rule, and what a name is searched by. Never does: change a name silently beyond the white space
+around it.
 Neighbours: `season` and the HTTP and command-line ways to save names.
 """
 
@@ -11,6 +12,7 @@ from server.core.refusals import Refusal, shown
 MAX_NAME_LENGTH = 64
 """Longest name, in characters (code points)."""
 _INVISIBLE = ("Zs", "Zl", "Zp", "Cf")
+_LAST = "\U0010ffff"
 
 
 def clean_name(value: object) -> str | Refusal:
@@ -33,6 +35,22 @@ def clean_name(value: object) -> str | Refusal:
     if all(unicodedata.category(character) in _INVISIBLE for character in name):
         return Refusal("name_empty", f"{shown(value)} has no visible character")
     return name if len(name) <= MAX_NAME_LENGTH else _too_long(len(name))
+
+
+def search_key(name: str) -> str:
+    """What a name is searched by: without case, accents and doubled spaces, so that "sao" finds "São Tomé"."""
+    marks = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    plain = "".join(character for character in marks if unicodedata.category(character) != "Mn")
+    return " ".join(plain.split()) or name
+
+
+def after_prefix(prefix: str) -> str:
+    """The least text above all that begin with `prefix`, by code points; ValueError where there is none."""
+    stem = prefix.rstrip(_LAST)
+    if not stem:
+        raise ValueError(f"there is no text above all that begin with {prefix!a}")
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)  # surrogates are no characters
 
 
 def _too_long(length: int) -> Refusal:
