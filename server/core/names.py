@@ -38,7 +38,7 @@ def clean_name(value: object) -> str | Refusal:
 
 
 def search_key(name: str) -> str:
-    """What a name is searched by: without case, accents and doubled spaces, so that "sao" finds "São Tomé"."""
+    """What a name is searched by: without case, accents and doubled spaces; "sao" finds "São Tomé"."""
     marks = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     plain = "".join(character for character in marks if unicodedata.category(character) != "Mn")
     return " ".join(plain.split()) or name
