@@ -1,18 +1,17 @@
-"""What PostgreSQL costs: results stored, asked about and read again: `python -m bench.archive [ROWS]`."""
+"""What PostgreSQL costs: results stored, asked about and read again, on a server of its own.
+
+Owns random results and the calls that are timed. Neighbour: `server/archive/store.py` is what is measured.
+"""
 
 import asyncio
 import random
-import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
-from rich.console import Console
-from rich.table import Table
-
+from bench.report import Say, Table, spread
 from server.archive.logs import Evidence
 from server.archive.results import Row
 from server.archive.store import Archive
@@ -23,7 +22,7 @@ from server.embedded.postgres import Postgres
 from server.metrics import Metrics
 from server.settings import Settings
 
-ROWS = 300_000
+ROWS, QUICK_ROWS = 150_000, 30_000
 PLAYERS = 1_000_000
 
 
@@ -60,21 +59,21 @@ def batches(of: Season, count: int, size: int) -> Iterator[list[Row]]:
         ]
 
 
-async def store(archive: Archive, of: Season, rows: int, size: int) -> tuple[float, list[Row]]:
-    """Store batches; return rows a second (median over the batches) and the last batch."""
+async def store(archive: Archive, of: Season, rows: int, size: int) -> tuple[list[float], list[Row]]:
+    """Store batches; return rows a second of each, and the last batch."""
     log = await archive.log_number(LogIdentity("bench", of.operator, str(size)))
     await archive.hold(log, 0, 0)
-    taken, batch = [], []
+    speeds, batch = [], []
     for batch in batches(of, rows, size):
         start = time.perf_counter()
         first, end = batch[0][0], batch[-1][0] + 1
         await archive.store(log, 0, first, end, batch, evidence=Evidence(at_end_ago_us=0))
-        taken.append(time.perf_counter() - start)
-    return size / median(taken), batch
+        speeds.append(size / (time.perf_counter() - start))
+    return speeds, batch
 
 
-async def ask(archive: Archive, of: Season, batch: list[Row]) -> float:
-    """Return the milliseconds that a question about 1,000 results takes, in the median."""
+async def ask(archive: Archive, of: Season, batch: list[Row]) -> list[float]:
+    """Return the milliseconds that each of some questions about 1,000 results takes."""
     log = await archive.current_log()
     assert log is not None
     half = [(row[1].match_id, row[1].player_id, row[0] + index % 2) for index, row in enumerate(batch[:500])]
@@ -83,8 +82,8 @@ async def ask(archive: Archive, of: Season, batch: list[Row]) -> float:
     for _ in range(30):
         start = time.perf_counter()
         await archive.ask(log, 0, of.season_id, records)
-        taken.append(time.perf_counter() - start)
-    return median(taken) * 1000
+        taken.append((time.perf_counter() - start) * 1000)
+    return taken
 
 
 async def read(archive: Archive, of: Season) -> float:
@@ -96,38 +95,39 @@ async def read(archive: Archive, of: Season) -> float:
     return count / (time.perf_counter() - start)
 
 
-async def measure(archive: Archive, rows: int) -> Table:
-    table = Table("what", "figure", title=f"PostgreSQL, {rows:,} rows a run, {PLAYERS:,} players")
-    for season_id, (operator, size) in enumerate(
-        [("best", 1000), ("best", 5000), ("sum", 1000), ("sum", 5000)], 1
-    ):
+async def measure(archive: Archive, rows: int, say: Say) -> Table:
+    table = Table(f"PostgreSQL: {rows:,} results of {PLAYERS:,} players a row, one connection")
+    kinds = [("best", 1000), ("best", 5000), ("sum", 1000), ("sum", 5000)]
+    for season_id, (operator, size) in enumerate(kinds, 1):
+        say(f"{operator}, batches of {size:,}")
         of = season(season_id, operator)
         await archive.create_season(of)
-        speed, last = await store(archive, of, rows, size)
-        table.add_row(f"stored, {operator}, batches of {size:,}", f"{speed:,.0f} rows/s")
+        speeds, last = await store(archive, of, rows, size)
+        table.add(f"stored, `{operator}`, batches of {size:,}", spread(speeds, "/s"))
         if size == 5000:
-            table.add_row(f"1,000 asked about, {operator}", f"{await ask(archive, of, last):.1f} ms")
-            table.add_row(f"totals streamed, {operator}", f"{await read(archive, of):,.0f} players/s")
+            table.add(f"1,000 asked about, `{operator}`", spread(await ask(archive, of, last), " ms", 1))
+            table.add(f"totals streamed, `{operator}`", f"{await read(archive, of):,.0f} players/s")
     return table
 
 
-async def run(folder: Path, rows: int) -> None:
-    server = Postgres(folder / "postgres")
-    await server.start()
-    try:
-        archive = await Archive.connect(server.address, Settings(), Metrics())
-        await archive.migrate()
-        Console().print(await measure(archive, rows))
-        await archive.close()
-    finally:
-        await server.stop()
+async def measured(rows: int, say: Say) -> Table:
+    """Run the benchmark on a server of its own."""
+    with tempfile.TemporaryDirectory(prefix="rankcast-bench-") as name:
+        folder = Path(name)
+        await asyncio.to_thread(folder.chmod, 0o711)  # PostgreSQL may run as another account
+        say("starting")
+        server = Postgres(folder / "postgres")
+        await server.start()
+        try:
+            archive = await Archive.connect(server.address, Settings(), Metrics())
+            await archive.migrate()
+            table = await measure(archive, rows, say)
+            await archive.close()
+            return table
+        finally:
+            await server.stop()
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)  # PostgreSQL may run as another account
-        asyncio.run(run(Path(folder), int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))
-
-
-if __name__ == "__main__":
-    main()
+def run(quick: bool, say: Say) -> list[Table]:
+    """Store many rows, or a few where it has to be `quick`."""
+    return [asyncio.run(measured(QUICK_ROWS if quick else ROWS, say))]

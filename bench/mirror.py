@@ -1,8 +1,9 @@
-"""What mirroring a big board costs, on a Valkey of its own: `python -m bench.mirror [SIZE …]`."""
+"""What mirroring a board of a million players costs, on a Valkey of its own.
+
+Owns the board, and changes as the submit script makes them. `server/live/mirrors.py` is what is measured.
+"""
 
 import asyncio
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 from redis.asyncio import Redis
-from rich.console import Console
-from rich.table import Table
 
+from bench.report import Say, Table, spread
 from server.board.connection import connect
 from server.core.codec import MAX_SCORE
 from server.core.season import Season
@@ -27,6 +27,7 @@ SEASON = Season.parse(
     0,
 )
 ZSET, META, LOG, EVENTS = (f"lb:{{s1}}{end}" for end in ("", ":meta", ":log", ":events"))
+SIZE = 1_000_000
 CALLS, ROWS = 400, 50
 
 
@@ -61,27 +62,26 @@ def stalls() -> Iterator[Stalls]:
         task.cancel()
 
 
-async def fill(redis: Redis, size: int) -> None:
-    """Make a board of so many players."""
+async def fill(redis: Redis) -> None:
+    """Make a board of `SIZE` players."""
     dice = np.random.default_rng(1)
     players, scores = (
-        dice.permutation(size * 3)[:size].tolist(),
-        dice.integers(0, MAX_SCORE // 2, size).tolist(),
+        dice.permutation(SIZE * 3)[:SIZE].tolist(),
+        dice.integers(0, MAX_SCORE // 2, SIZE).tolist(),
     )
-    for start in range(0, size, 10_000):
+    for start in range(0, SIZE, 10_000):
         some = slice(start, start + 10_000)
         await redis.zadd(ZSET, dict(zip(players[some], scores[some], strict=True)))
-    await redis.hset(META, mapping={"epoch": "0" * 16, "version": 1})
 
 
-async def change(redis: Redis, size: int) -> None:
+async def change(redis: Redis, epoch: str) -> None:
     """Send calls of changes as fast as Redis takes them, each a version of its own."""
     dice = np.random.default_rng(2)
     for version in range(2, CALLS + 2):
-        players = np.unique(dice.integers(0, size * 3, ROWS)).tolist()
+        players = np.unique(dice.integers(0, SIZE * 3, ROWS)).tolist()
         scores = dice.integers(0, MAX_SCORE // 2, len(players)).tolist()
         rows = ",".join(f"[{player},{score},null,1]" for player, score in zip(players, scores, strict=True))
-        event = f'{{"epoch":"{"0" * 16}","version":{version},"rows":[{rows}]}}'
+        event = f'{{"epoch":"{epoch}","version":{version},"rows":[{rows}]}}'
         async with redis.pipeline(transaction=True) as pipe:
             pipe.zadd(ZSET, dict(zip(players, scores, strict=True)))
             pipe.hset(META, "version", str(version))
@@ -96,52 +96,70 @@ async def redis_cpu(redis: Redis) -> float:
     return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
 
 
-async def measure(url: str, size: int) -> dict[str, str]:
-    """Return one column of the table."""
-    async with connect(url) as redis:
-        await redis.flushall()
-        await fill(redis, size)
-        before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        mirrors, stop = Mirrors(Settings(mirror_ready_s=600), Metrics(), redis, Catalog()), asyncio.Event()
-        running = asyncio.create_task(mirrors.run(stop))
-        redis_s, own_s, start = await redis_cpu(redis), time.process_time(), time.perf_counter()
-        with stalls() as loading:
-            mirror = await mirrors.open("s1")
-        load_s, own_s = time.perf_counter() - start, time.process_time() - own_s
-        redis_s = await redis_cpu(redis) - redis_s
-        peak_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb) / 1024
-        all_shown = asyncio.Event()
-        mirror.add_listener(lambda: all_shown.set() if mirror.version == CALLS + 1 else None)
-        start = time.perf_counter()
-        with stalls() as following:
-            await change(redis, size)
-            await all_shown.wait()
-        calls_s = time.perf_counter() - start
-        stop.set()
-        await running
-        return {
-            "load": f"{load_s:.1f} s",
-            "CPU of it: Redis, here": f"{redis_s:.1f} s, {own_s:.1f} s",
-            "longest stall while loading": f"{loading.longest_s * 1000:.1f} ms",
-            "memory, at most while loading": f"{peak_mb:,.0f} MB",
-            "memory of the index": f"{mirror.index.nbytes / 2**20:,.0f} MB",
-            f"{CALLS} calls of {ROWS} rows": f"{calls_s:.2f} s",
-            "longest stall meanwhile": f"{following.longest_s * 1000:.1f} ms",
-        }
+def resident_mb(field: str) -> float:
+    """This process's memory: `VmRSS` what it has, `VmHWM` the most that it had."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
-async def main(sizes: list[int]) -> None:
-    server = Valkey(Path(tempfile.mkdtemp(prefix="rankcast-bench-")), "bench", durable=False)
-    await server.start()
-    try:
-        columns = [await measure(server.address, size) for size in sizes]
-    finally:
-        server.kill()
-    table = Table("mirror", *(f"{size:,} players" for size in sizes))
-    for name in columns[0]:
-        table.add_row(name, *(column[name] for column in columns))
-    Console().print(table)
+async def measure(redis: Redis, epoch: str) -> dict[str, float]:
+    """Load the board once and follow changes of it: figures by name, in seconds, milliseconds or MB."""
+    await redis.hset(META, mapping={"epoch": epoch, "version": 1})
+    before_mb = resident_mb("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # noqa: ASYNC240  the most begins anew
+    mirrors, stop = Mirrors(Settings(mirror_ready_s=600), Metrics(), redis, Catalog()), asyncio.Event()
+    running = asyncio.create_task(mirrors.run(stop))
+    redis_s, own_s, start = await redis_cpu(redis), time.process_time(), time.perf_counter()
+    with stalls() as loading:
+        mirror = await mirrors.open("s1")
+    load_s, own_s = time.perf_counter() - start, time.process_time() - own_s
+    redis_s = await redis_cpu(redis) - redis_s
+    peak_mb = resident_mb("VmHWM") - before_mb
+    all_shown = asyncio.Event()
+    mirror.add_listener(lambda: all_shown.set() if mirror.version == CALLS + 1 else None)
+    start = time.perf_counter()
+    with stalls() as following:
+        await change(redis, epoch)
+        await all_shown.wait()
+    calls_s = time.perf_counter() - start
+    stop.set()
+    await running
+    return {
+        "load": load_s,
+        "CPU of it in Redis": redis_s,
+        "CPU of it here": own_s,
+        "longest stall while loading": loading.longest_s * 1000,
+        "memory, at most while loading": peak_mb,
+        "memory of the index": mirror.index.nbytes / 2**20,
+        f"{CALLS} calls of {ROWS} changes": calls_s,
+        "longest stall meanwhile": following.longest_s * 1000,
+    }
 
 
-if __name__ == "__main__":
-    asyncio.run(main([int(text.replace(",", "")) for text in sys.argv[1:]] or [1_000_000]))
+async def measured(runs: int, say: Say) -> list[dict[str, float]]:
+    """Run the benchmark on a server of its own."""
+    with tempfile.TemporaryDirectory(prefix="rankcast-bench-") as folder:
+        server = Valkey(Path(folder), "bench", durable=False)
+        await server.start()
+        try:
+            async with connect(server.address) as redis:
+                say(f"filling a board of {SIZE:,} players")
+                await fill(redis)
+                found = []
+                for number in range(runs):
+                    say(f"run {number + 1} of {runs}")
+                    found.append(await measure(redis, f"{number:016x}"))
+                return found
+        finally:
+            server.kill()
+
+
+def run(quick: bool, say: Say) -> list[Table]:
+    """Measure three loads, or a single one where it has to be `quick`."""
+    found = asyncio.run(measured(1 if quick else 3, say))
+    table = Table(f"A mirror of {SIZE:,} players", ("", "median (least to most)"))
+    for name in found[0]:
+        values = [figures[name] for figures in found]
+        unit, digits = (" MB", 0) if "memory" in name else (" ms", 1) if "stall" in name else (" s", 2)
+        table.add(name, spread(values, unit, digits))
+    return [table]

@@ -1,6 +1,8 @@
-"""What the ordered index costs, in medians, at 1 and 10 million players: `python -m bench.order [SIZE …]`."""
+"""What the ordered index costs at 1 and 10 million players, in this process alone.
 
-import sys
+Owns random boards and the calls that are timed. Neighbour: `server/core/order.py` is what is measured.
+"""
+
 import threading
 import time
 from collections.abc import Callable
@@ -8,23 +10,22 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench.report import Say, Table, spread
 from server.core.codec import MAX_SCORE
 from server.core.order import MERGE_AT, OrderedIndex
 
 SIZES = (1_000_000, 10_000_000)
 
 
-def milliseconds(work: Callable[[], object], times: int) -> float:
-    """Return the median duration of `times` calls."""
+def milliseconds(work: Callable[[], object], times: int) -> list[float]:
+    """Return how long each of `times` calls took."""
     taken = []
     for _ in range(times):
         start = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - start)
-    return median(taken) * 1000
+        taken.append((time.perf_counter() - start) * 1000)
+    return taken
 
 
 @dataclass
@@ -46,10 +47,10 @@ class Board:
         """Apply new scores of `count` players and return the milliseconds that this alone took."""
         players = np.unique(self.random.choice(self.players, count))
         scores = self.random.integers(0, MAX_SCORE, len(players))
-        return milliseconds(lambda: self.index.apply(players, scores), 1)
+        return milliseconds(lambda: self.index.apply(players, scores), 1)[0]
 
-    def changes(self, count: int, times: int) -> float:
-        return median(self.change(count) for _ in range(times))
+    def changes(self, count: int, times: int) -> list[float]:
+        return [self.change(count) for _ in range(times)]
 
     def merge(self) -> tuple[float, float, float]:
         """Fill the delta and merge it in a thread, with 200 changes every 20 ms beside it.
@@ -72,40 +73,45 @@ class Board:
                 next_change += 0.02
             time.sleep(0.0002)
         run = (time.perf_counter() - start) * 1000
-        return run, stall * 1000, milliseconds(lambda: self.index.finish_merge(merge), 1)
+        return run, stall * 1000, milliseconds(lambda: self.index.finish_merge(merge), 1)[0]
 
 
 def measure(size: int) -> dict[str, str]:
     """Return one column of the table."""
     board = Board(size)
     index, random = board.index, board.random
-    rows = {"build from unsorted arrays": f"{board.build_ms:,.0f} ms"}
+    rows = {"build from unsorted arrays": spread([board.build_ms], " ms")}
     board.changes(2_000, MERGE_AT // 2 // 4_000)
-    rows["200 changes, delta half full"] = f"{board.changes(200, 25):.2f} ms"
-    rows["2,000 changes, delta half full"] = f"{board.changes(2_000, 5):.2f} ms"
+    rows["200 changes, delta half full"] = spread(board.changes(200, 25), " ms", 2)
+    rows["2,000 changes, delta half full"] = spread(board.changes(2_000, 5), " ms", 2)
     some = random.choice(board.players, 10_000)
-    rows["ranks of 10,000 players"] = f"{milliseconds(lambda: index.ranks(some), 15):.1f} ms"
+    rows["ranks of 10,000 players"] = spread(milliseconds(lambda: index.ranks(some), 15), " ms", 1)
     ranks = index.ranks(some)
-    rows["their windows of 11 rows"] = f"{milliseconds(lambda: index.windows(ranks, 5), 15):.1f} ms"
+    rows["their windows of 11 rows"] = spread(milliseconds(lambda: index.windows(ranks, 5), 15), " ms", 1)
     one = iter(random.choice(board.players, 2_000).tolist())
-    rows["rank of one player"] = f"{milliseconds(lambda: index.rank_of(next(one)), 2_000) * 1000:.1f} µs"
-    rows["top 100"] = f"{milliseconds(lambda: index.slice(1, 100), 200) * 1000:.0f} µs"
+    rows["rank of one player"] = _microseconds(milliseconds(lambda: index.rank_of(next(one)), 2_000))
+    rows["top 100"] = _microseconds(milliseconds(lambda: index.slice(1, 100), 200))
     rows["bytes a player"] = f"{index.nbytes / index.total:.1f}"
     merges = [board.merge() for _ in range(3)]
     for name, values in zip(
-        ("merge", "its longest stall", "taking over"), zip(*merges, strict=True), strict=True
+        ("merge in a thread", "its longest stall", "taking over"), zip(*merges, strict=True), strict=True
     ):
-        rows[name] = f"{median(values):,.1f} ms"
+        rows[name] = spread(values, " ms", 1)
     return rows
 
 
-def main(sizes: list[int]) -> None:
-    columns = [measure(size) for size in sizes]
-    table = Table("ordered index", *(f"{size:,} players" for size in sizes))
-    for name in columns[0]:
-        table.add_row(name, *(column[name] for column in columns))
-    Console().print(table)
+def _microseconds(taken_ms: list[float]) -> str:
+    """The median; of thousands of calls the longest one tells of the machine, not of the index."""
+    return f"{median(taken_ms) * 1000:.1f} µs"
 
 
-if __name__ == "__main__":
-    main([int(text.replace(",", "")) for text in sys.argv[1:]] or list(SIZES))
+def run(quick: bool, say: Say) -> list[Table]:
+    """Measure one million players and, unless `quick`, ten."""
+    columns = {}
+    for size in SIZES[:1] if quick else SIZES:
+        say(f"{size:,} players")
+        columns[f"{size:,} players"] = measure(size)
+    table = Table("The order of a board in memory", ("", *columns))
+    for name in next(iter(columns.values())):
+        table.add(name, *(column[name] for column in columns.values()))
+    return [table]
