@@ -90,7 +90,7 @@ def settings_for(redis_url: str, database_url: str, kafka_bootstrap: str, topic:
         consumer_groups=False,  # no rebalances to wait for
         port=0,
         api_key=KEY,
-        max_limit=50,
+        max_limit=100,
         max_radius=5,
         max_body_bytes=10_000,
         max_results_per_post=20,

@@ -120,7 +120,7 @@ async def test_a_window_is_no_board_yet(reader: Api, window: str) -> None:
 @pytest.mark.parametrize(
     ("address", "code", "named"),
     [
-        ("{top}?limit=51", "limit_too_big", ["51", "50", "RANKCAST_MAX_LIMIT"]),
+        ("{top}?limit=101", "limit_too_big", ["101", "100", "RANKCAST_MAX_LIMIT"]),
         ("{top}?limit=0", "bad_request", ["limit", "0"]),
         ("{top}?limit=ten", "bad_request", ["limit", "'ten'"]),
         ("{top}?limit=-1", "bad_request", ["limit", "'-1'"]),
