@@ -31,6 +31,14 @@ class Standing:
     lost: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a live board has read, and how many results it has counted since it was made."""
+
+    applied: Applied
+    counted: int
+
+
 class BoardStore:
     """All boards of one Redis. `rebuilds` has what only the keeper needs."""
 
@@ -80,6 +88,16 @@ class BoardStore:
     async def applied(self, season_id: int) -> Applied | None:
         """How far the live board has read, None where there is no board."""
         return Applied.parse(await self._redis.hgetall(BoardKeys(season_id).applied))
+
+    async def progress(self, season_id: int) -> Progress | None:
+        """How the live board gets on, None where there is no board."""
+        keys = BoardKeys(season_id)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hgetall(keys.applied)
+            pipe.hget(keys.meta, "counted")
+            applied, counted = await pipe.execute()
+        found = Applied.parse(applied)
+        return None if found is None else Progress(found, int(counted or 0))
 
     async def report_lost(self, season_id: int) -> None:
         """Ask the keeper, wherever it runs, to rebuild a board that cannot go on from its `applied`."""

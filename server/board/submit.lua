@@ -17,8 +17,8 @@
 -- error  INVALID …: a value is not what it should be; nothing is written
 --
 -- Numbers become text by '%.0f' alone: tostring loses digits above 10^14. meta also keeps `moved` (when the
--- board last moved), `life` (of the markers then), `asking` (when markers began to be missing) and
--- `ask:<partition>` (applied at that time).
+-- board last moved), `life` (of the markers then), `counted` (results since the board was made, none twice),
+-- `asking` (when markers began to be missing) and `ask:<partition>` (applied at that time).
 
 local zset, meta_key, applied_key, log_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local log, partition, best, live = ARGV[1], ARGV[2], ARGV[5] == 'best', ARGV[11] ~= ''
@@ -46,7 +46,7 @@ end
 if at <= #lines then return invalid('batch: more results than markers') end
 
 -- Does the call belong to this board, and follow what it has?
-local meta = call('HMGET', meta_key, 'epoch', 'version', 'run_id', 'moved', 'life', 'asking', 'ask:' .. partition)
+local meta = call('HMGET', meta_key, 'epoch', 'version', 'run_id', 'moved', 'life', 'asking', 'ask:' .. partition, 'counted')
 local applied = call('HMGET', applied_key, 'log', partition)
 local position, epoch, version = applied[2] or '0', meta[1] or '', meta[2] or '0'
 local function unwritten(kind) return {kind, position, epoch, version, '0', '', ''} end
@@ -71,7 +71,7 @@ for i = 1, count do
 end
 
 local scored = count > 0 and call('ZMSCORE', zset, unpack(players)) or {}
-local current, marked, codes, rows, saturated = {}, {}, {}, {}, 0
+local current, marked, codes, rows, saturated, counted = {}, {}, {}, {}, 0, tonumber(meta[8] or '0')
 
 local function sum(old, score)  -- its time is that of the latest points; of no points, tick 0
   local points, low = floor(score / span), score % span
@@ -104,7 +104,7 @@ for i = 1, count do
     call('SET', key, here, 'EX', life + math.max(0, times[i] - now))  -- a result dated ahead can be retried longer
     local old = current[player] or scored[i] and tonumber(scored[i])
     local new = best and math.max(old or 0, scores[i]) or not best and sum(old, scores[i])
-    current[player], codes[i] = new, new == old and '0' or '1'
+    current[player], codes[i], counted = new, new == old and '0' or '1', counted + 1
     if new ~= old then put(player, new, old) end
   end
 end
@@ -119,7 +119,7 @@ if to >= first then
   end
   position = ARGV[4]
   call('HSET', applied_key, partition, position)
-  call('HSET', meta_key, 'moved', now, 'life', life)
+  call('HSET', meta_key, 'moved', now, 'life', life, 'counted', text(counted))
 end
 
 if #rows > 0 then

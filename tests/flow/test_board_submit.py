@@ -7,7 +7,8 @@ from redis.exceptions import ResponseError
 from server.board import store
 from server.board.batch import BatchInvalid, SubmitBatch, submit_args
 from server.board.keys import BoardKeys
-from server.board.store import BoardStore
+from server.board.position import Applied
+from server.board.store import BoardStore, Progress
 from server.core.codec import OutOfRange
 from server.core.results import Result
 from server.core.season import Operator, Season
@@ -45,6 +46,18 @@ async def test_each_result_answers_as_a_call_of_its_own_would(boards: BoardStore
         (None, None),
         (None, 1),
     ]
+
+
+async def test_a_board_counts_results_that_are_no_repeats_whether_they_are_records_or_not(
+    boards: BoardStore, best: Maker
+) -> None:
+    first = best.result(A, 100)
+    batch = best.batch(first, best.result(A, 90), first, best.result(B, 200))
+    for _ in range(2):  # delivered twice
+        await boards.submit(batch)
+
+    assert await boards.progress(12) == Progress(Applied(1, {0: 4}), counted=3)
+    assert await boards.progress(13) is None
 
 
 async def test_a_record_says_the_rank_before_and_after(boards: BoardStore, best: Maker) -> None:
