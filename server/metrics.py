@@ -4,7 +4,7 @@ Owns: names, labels and help texts. Never does: compute figures, or serve them (
 Neighbours: each part gets the `Metrics` of its process and moves its own.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -15,6 +15,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)  # memory, CPU, open files
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"rankcast_{name}", text, labels, registry=self.registry)

@@ -5,12 +5,19 @@ Never does: read files or the clock, or change after the start.
 Neighbours: `cli.py` and `web/app.py` make one `Settings` and hand it on; nobody else reads the environment.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+_ADDRESSES = {
+    "redis_url": (r"(redis|rediss|unix)://.+", "redis://host:6379/0"),
+    "database_url": (r"postgres(ql)?://.*", "postgresql://user:password@host:5432/name"),
+    "kafka_bootstrap": (r"[^\s,/]+(:\d+)?(,[^\s,/]+(:\d+)?)*", "host:9092 or host:9092,other:9092"),
+}
 
 
 class Settings(BaseSettings):
@@ -52,7 +59,9 @@ class Settings(BaseSettings):
     shutdown_grace_s: float = Field(10.0, gt=0, description="how long a stop may take to drain, in seconds")
 
     # -- the demo season
-    demo: bool = Field(True, description="play football since 1872 as season 1")
+    demo: bool = Field(
+        True, description="play football since 1872 as season 1; on a Kafka that is named only if set"
+    )
     demo_speed: float = Field(200.0, gt=0, le=100_000, description="demo results a second")
 
     # -- Kafka
@@ -189,6 +198,14 @@ class Settings(BaseSettings):
     # -- HTTP
     max_results_per_post: int = Field(1000, ge=1, description="results in one POST")
     max_body_bytes: int = Field(1_048_576, ge=1024, description="largest HTTP body")
+
+    @field_validator("redis_url", "database_url", "kafka_bootstrap")
+    @classmethod
+    def _check_address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        pattern, example = _ADDRESSES[str(info.field_name)]
+        if value is not None and not re.fullmatch(pattern, value):
+            raise ValueError(f"it should look like {example}")
+        return value
 
     @field_validator("origins", mode="before")
     @classmethod

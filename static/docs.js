@@ -49,20 +49,11 @@ function call(path, method, operation) {
   );
 }
 
-/** Every code word once, so that the `type` of a refusal leads to its explanation. */
-function problems(document_) {
-  const words = new Map();
-  for (const methods of Object.values(document_.paths)) {
-    for (const operation of Object.values(methods)) {
-      for (const answer of Object.values(operation.responses)) {
-        const examples = answer.content?.["application/problem+json"]?.examples ?? {};
-        for (const [code, { value }] of Object.entries(examples)) words.set(code, value);
-      }
-    }
-  }
-  const items = [...words].sort().flatMap(([code, { status, title }]) => [
+/** Every code word, so that the `type` of a refusal leads to its explanation. */
+function problems(words) {
+  const items = Object.entries(words).flatMap(([code, { status, title, retry }]) => [
     make("dt", { id: code }, make("code", { text: code })),
-    make("dd", { text: `${status}: ${title}` }),
+    make("dd", { text: `${status}: ${title}${retry ? "; trying again helps" : ""}` }),
   ]);
   return make("section", {}, make("h2", { text: "Refusals" }), make("dl", {}, ...items));
 }
@@ -80,7 +71,7 @@ async function draw() {
       sections.get(tag).append(call(path, method, operation));
     }
   }
-  document.getElementById("calls").replaceChildren(...sections.values(), problems(api));
+  document.getElementById("calls").replaceChildren(...sections.values(), problems(api.components["x-problems"]));
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 

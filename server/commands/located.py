@@ -57,9 +57,9 @@ def settings() -> Settings:
         first = error.errors()[0]
         field = str(first["loc"][0]).lower()
         name = variable(field) if field in Settings.model_fields else field.upper()
-        secret = SecretStr in getattr(Settings.model_fields.get(field), "__args__", ())
-        value = "" if secret else f" is {first['input']!r}"
-        raise CommandError(f"{name}{value}: {first['msg'][:1].lower()}{first['msg'][1:]}", 2) from None
+        value = "" if name.endswith("_URL") else f" is {first['input']!r}"  # they hold passwords
+        message = first["msg"].removeprefix("Value error, ")
+        raise CommandError(f"{name}{value}: {message[:1].lower()}{message[1:]}", 2) from None
 
 
 def locate(known: Settings) -> Located:

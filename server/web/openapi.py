@@ -42,6 +42,7 @@ def document(operations: Iterable[Operation], version: str) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
+            "x-problems": {code: _problem(code) for code in KINDS},
             "securitySchemes": {
                 "apiKey": {
                     "type": "http",

@@ -229,16 +229,20 @@ class _Boards:
     async def run(self, stop: asyncio.Event) -> None:
         """Look for running seasons again and again; one that nobody has asked for is opened all the same."""
         while not stop.is_set():
-            self._problem = await self._open_running()
+            try:
+                self._problem = await self._open_running()
+            except ArchiveUnavailable:  # which seasons run is as it was: what is open stays open
+                log.debug("boards_not_looked_for")
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), BOARDS_EVERY_S)
 
     async def _open_running(self) -> str | None:
         now_us = time.time_ns() // 1_000
-        try:
-            for season in await self._catalog.all():
-                if now_us < season.ends_us + season.grace_us:
+        problem = None
+        for season in await self._catalog.all():
+            if now_us < season.ends_us + season.grace_us:
+                try:
                     await self._mirrors.open(season.board)
-        except RankcastError as error:
-            return error.reason
-        return None
+                except RankcastError as error:
+                    problem = error.reason  # the others are opened all the same
+        return problem

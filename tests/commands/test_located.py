@@ -65,6 +65,8 @@ def test_without_a_stack_the_missing_variables_are_named(tmp_path: Path) -> None
         ("RANKCAST_PORT", "70000", "RANKCAST_PORT is '70000'"),
         ("RANKCAST_LOG_LEVEL", "loud", "RANKCAST_LOG_LEVEL is 'loud'"),
         ("RANKCAST_DEMO", "perhaps", "RANKCAST_DEMO is 'perhaps'"),
+        ("KAFKA_BOOTSTRAP_SERVERS", "kafka://a:9092", "KAFKA_BOOTSTRAP_SERVERS is 'kafka://a:9092'"),
+        ("REDIS_URL", "localhost:6379", "REDIS_URL: it should look like redis://"),
     ],
 )
 def test_a_variable_with_a_wrong_value_is_named_with_it(
@@ -77,6 +79,15 @@ def test_a_variable_with_a_wrong_value_is_named_with_it(
 
     assert told in str(raised.value)
     assert raised.value.code == 2
+
+
+def test_an_address_with_a_password_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "mysql://me:hunter2@db/x")
+
+    with pytest.raises(CommandError, match="DATABASE_URL") as raised:
+        located.settings()
+
+    assert "hunter2" not in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_one_clear_line() -> None:

@@ -34,6 +34,8 @@ data: {"type":"snapshot","topic":"s1/top/10","epoch":"5f0c6e1d2a3b4c5d","version
 async def follow(request: Request) -> Response:
     """`GET …/leaderboard/stream`."""
     board = await params.board(request)
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
     return await sse.stream(request, request.state["web"].hub, board)
 
 
