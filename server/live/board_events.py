@@ -6,7 +6,6 @@ subscribed, and finds the hole itself. Neighbours: mirrors listen, `mirrors.py` 
 """
 
 import asyncio
-from random import random
 from typing import Protocol
 
 import structlog
@@ -15,11 +14,12 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from server.board.position import text
+from server.live.pauses import Pauses
 from server.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
+_SETTLED_S = 2.0  # a connection that lasted so long was a good one
 _CONFIRM_S = 5.0  # how long the first answer on a new connection may take
 
 
@@ -71,14 +71,14 @@ class BoardEvents:
 
     async def run(self) -> None:
         """Keep subscribed until cancelled."""
-        pause = _FIRST_PAUSE_S
+        pauses, loop = Pauses(), asyncio.get_running_loop()
         while True:
             await self._wanted.wait()
-            started = asyncio.get_running_loop().time()
+            started = loop.time()
             await self._one_connection()
-            lived = asyncio.get_running_loop().time() - started
-            pause = _FIRST_PAUSE_S if lived > _LONGEST_PAUSE_S else min(2 * pause, _LONGEST_PAUSE_S)
-            await asyncio.sleep(pause * (0.5 + random() / 2))
+            if loop.time() - started > _SETTLED_S:
+                pauses.reset()
+            await pauses.take()
 
     async def _one_connection(self) -> None:
         """Subscribe and hand out messages until the connection breaks or is given up."""

@@ -7,7 +7,6 @@ Redis did not have: where it cannot follow, the last picture is served on, marke
 """
 
 import asyncio
-from random import random
 
 import structlog
 from redis.exceptions import RedisError
@@ -18,12 +17,12 @@ from server.live.board_events import BoardEvents
 from server.live.board_source import BoardSource, BoardUnreadableError, Head
 from server.live.mirror import Mirror, now_ms
 from server.live.mirror_load import BoardMovedError, load_board
+from server.live.pauses import Pauses
 from server.metrics import Metrics
 from server.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _IN_FLIGHT_S = 0.25  # how long a message may be under way when the board's position has moved already
 _UNREACHABLE_MS = 1000  # without an answer from Redis for so long, the picture may lag
 
@@ -42,7 +41,7 @@ class Follower:
         self._heard = asyncio.Event()  # set with every message
         self._subscribed = asyncio.Event()
         self._reason: tuple[str, str] | None = None  # an epoch and why it began
-        self._failures = 0
+        self._pauses = Pauses()
         self._contact_ms = now_ms()
 
     async def run(self) -> None:
@@ -91,7 +90,7 @@ class Follower:
         """Bring the mirror to where the board stands; after a fault, pause and look again."""
         try:
             await self._catch_up()
-            self._failures = 0
+            self._pauses.reset()
             return
         except BoardMovedError as error:
             self._failed("moved", error)
@@ -103,18 +102,11 @@ class Follower:
                 self._mirror.mark_stale("unreachable", self._contact_ms)
             self._failed(type(error).__name__, error)
         self._due.set()
-        await asyncio.sleep(self._pause())
+        await self._pauses.take()
 
     def _failed(self, reason: str, error: Exception) -> None:
-        self._failures += 1
         self._metrics.retries.labels(part="mirror", reason=reason).inc()
-        log.warning(
-            "mirror_failed", board=self._board, reason=reason, error=str(error), failures=self._failures
-        )
-
-    def _pause(self) -> float:
-        longest = min(_FIRST_PAUSE_S * float(2**self._failures), _LONGEST_PAUSE_S)
-        return longest * (0.5 + random() / 2)
+        log.warning("mirror_failed", board=self._board, reason=reason, error=str(error))
 
     async def _catch_up(self) -> None:
         replica = self._mirror.replica
