@@ -1,8 +1,15 @@
 """Reads of a board over HTTP, on the whole flow: posted results come back in order."""
 
+import time
+from collections.abc import AsyncIterator
+
+import jwt
+import orjson
 import pytest
 
-from tests.web.conftest import Api, submit
+from server.core.season import Season
+from server.settings import Settings
+from tests.web.conftest import Api, definition, running, submit
 
 BIG = 2**63 - 1
 FIVE = {1: 500, 2: 400, 3: 300, 4: 200, 5: 100}
@@ -181,3 +188,73 @@ async def test_seasons_are_listed_and_shown_as_they_were_defined(reader: Api) ->
     assert shown in listed
     assert [season["season_id"] for season in listed] == sorted(season["season_id"] for season in listed)
     assert (shown["name"], shown["board"]) == ("Autumn", f"s{reader.season}")
+
+
+async def test_the_stream_can_be_asked_about_without_following_it(reader: Api) -> None:
+    answer = await reader.http.head(f"/seasons/{reader.season}/leaderboard/stream")
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+
+
+async def test_the_stream_sends_the_frames_of_the_socket_with_their_position_as_id(rankcast: Api) -> None:
+    await submit(rankcast, {1: 10})
+    top = (await rankcast.http.get(rankcast.top)).json()
+
+    async with rankcast.http.stream(
+        "GET", f"/seasons/{rankcast.season}/leaderboard/stream?limit=5"
+    ) as stream:
+        event = dict(line.split(": ", 1) for line in await _first(stream.aiter_lines(), "snapshot"))
+
+    assert event["id"] == f"{top['epoch']}-{top['version']}"
+    frame = orjson.loads(event["data"])
+    assert (frame["type"], frame["rows"]) == ("snapshot", [["1", 10, 1714521600000]])
+
+
+async def _first(lines: AsyncIterator[str], kind: str) -> list[str]:
+    """The lines of the first event of this type."""
+    event: list[str] = []
+    async for line in lines:
+        if line:
+            event.append(line)
+        elif f"event: {kind}" in event:
+            return event
+        else:
+            event = []
+    raise AssertionError(f"the stream ended without {kind}")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("view=sideways", 400, "unknown_view"),
+        ("limit=101", 400, "limit_too_big"),
+        ("view=around&player=007", 400, "bad_player"),
+        ("view=around&player=1&radius=6", 400, "radius_too_big"),
+        ("window=d:today", 404, "unknown_board"),
+    ],
+)
+async def test_the_stream_refuses_before_its_first_byte(
+    reader: Api, query: str, status: int, code: str
+) -> None:
+    answer = await reader.http.get(f"/seasons/{reader.season}/leaderboard/stream?{query}")
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_where_viewers_need_tokens_reads_need_one(settings: Settings) -> None:
+    secret = "s" * 32
+    token = jwt.encode({"exp": time.time() + 60}, secret, "HS256")
+    settings = Settings(**(settings.model_dump() | {"token_secret": secret}))
+    async with (
+        running(settings, frozenset({"web", "persist", "keeper"})) as process,
+        process.client() as http,
+    ):
+        await process.archive.create_season(Season.parse(definition(12), 0))
+        path = "/seasons/12/leaderboard/top"
+        without = await http.get(path)
+        wrong = await http.get(path, headers={"authorization": "Bearer x"})
+        right = await http.get(path, headers={"authorization": f"Bearer {token}"})
+
+    assert [answer.status_code for answer in (without, wrong, right)] == [401, 401, 200]
+    assert without.json()["code"] == wrong.json()["code"] == "bad_token"

@@ -1,18 +1,22 @@
 """A process from start to stop: roles, health, readiness, and what takes it down."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
 from server.core.season import Season
 from server.embedded.postgres import Postgres
 from server.embedded.valkey import Valkey
-from server.errors import StartError
+from server.errors import Close, StartError
 from server.settings import Settings
 from tests.waiting import until
-from tests.web.conftest import AUTH, Api, definition, make_season, result, running, submit
+from tests.web.conftest import AUTH, Api, Running, definition, make_season, result, running, submit
 
 ROLE_SETS = [{"web"}, {"ingest"}, {"persist"}, {"keeper"}, {"ingest", "persist"}, {"web", "keeper"}]
 
@@ -148,6 +152,48 @@ async def test_a_stop_first_brings_every_accepted_result_onto_the_board_and_into
         top = (await http.get(api.top)).json()
 
     assert (stored, top["total"]) == (50, 50)
+
+
+async def test_a_stop_tells_every_viewer_and_ends_within_its_bound(settings: Settings) -> None:
+    """D3"""
+    async with running(settings) as process, process.client() as http:
+        api = Api(http, 12, settings)
+        await make_season(process, api)
+        sockets = [await _subscribed(process) for _ in range(20)]
+        async with http.stream("GET", "/seasons/12/leaderboard/stream", timeout=30) as stream:
+            lines = stream.aiter_lines()
+            await anext(lines)
+            began = asyncio.get_running_loop().time()
+            process.server.stop()
+            streamed = [line async for line in lines]
+            endings = [await _ending(socket) for socket in sockets]
+            await process.serving
+            took = asyncio.get_running_loop().time() - began
+
+    assert set(endings) == {("bye", Close.SHUTDOWN)}
+    assert "event: bye" in streamed
+    assert took < settings.shutdown_grace_s
+
+
+async def _subscribed(process: Running) -> ClientConnection:
+    """A socket that follows season 12 and has its first snapshot."""
+    socket = await connect(
+        process.server.url.replace("http", "ws") + "/ws", subprotocols=[Subprotocol("rankcast.v1")]
+    )
+    await socket.send(json.dumps({"id": 1, "op": "subscribe", "board": "s12", "view": "top"}))
+    while json.loads(await socket.recv())["type"] != "snapshot":
+        pass
+    return socket
+
+
+async def _ending(socket: ClientConnection) -> tuple[str, int | None]:
+    """The type of the last frame that a socket gets, and its close code."""
+    last = ""
+    try:
+        while True:
+            last = json.loads(await socket.recv())["type"]
+    except ConnectionClosed:
+        return last, socket.close_code
 
 
 async def test_a_stopping_process_takes_no_results_and_is_not_ready(settings: Settings) -> None:
