@@ -176,6 +176,20 @@ async def test_a_cancelled_batch_is_applied_whole_or_not_at_all_and_may_be_sent_
     assert [score >> SEASON.time_bits for _, score in await order(redis, SEASON)] == [5, 5]
 
 
+async def test_a_cancelled_task_ends_whatever_its_command_was_doing_a9(boards: BoardStore) -> None:
+    async def look() -> None:
+        while True:
+            await boards.position(12)
+
+    for steps in range(200):
+        looking = asyncio.create_task(look())
+        for _ in range(steps % 40):
+            await asyncio.sleep(0)
+        looking.cancel()
+        await asyncio.wait({looking}, timeout=5)
+        assert looking.cancelled()
+
+
 async def test_a_server_that_is_away_is_said_so_at_once(own_valkey: Valkey) -> None:
     async with connect(own_valkey.address) as redis:
         own_valkey.kill()
