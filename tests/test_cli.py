@@ -439,6 +439,14 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
         return False
 
 
+def test_only_a_broker_of_ours_is_read_without_a_group() -> None:
+    from server.commands.serve import without_groups  # noqa: PLC0415
+
+    assert not without_groups(Settings(kafka_bootstrap="127.0.0.1:1"), Settings()).consumer_groups
+    assert without_groups(Settings(), Settings(kafka_bootstrap="kafka:9092")).consumer_groups
+    assert without_groups(Settings(consumer_groups=True), Settings(consumer_groups=True)).consumer_groups
+
+
 def test_the_demo_leaves_other_peoples_kafka_alone_unless_asked_for() -> None:
     from server.commands.serve import plays_demo  # noqa: PLC0415
 

@@ -49,9 +49,16 @@ async def _serve_on(
     services: Services, named: Settings, roles: frozenset[str], ending: "_Ending", say: Say
 ) -> None:
     life = Life()
-    app = create_app(services.settings, roles, life, demo=plays_demo(named, roles))
-    server = Server(app, services.settings, life)
-    ending.then(server.stop)
+    settings = without_groups(services.settings, named)
+    app = create_app(settings, roles, life, demo=plays_demo(named, roles))
+    server = Server(app, settings, life)
+
+    def stop() -> None:
+        if not life.stopping.is_set():
+            say("Finishing what Kafka has acknowledged; Ctrl-C again does not wait for it …")
+        server.stop()
+
+    ending.then(stop)
     tasks = [
         asyncio.create_task(_announce(server, services, roles, say)),
         asyncio.create_task(_watch(services, life)),
@@ -72,6 +79,13 @@ def plays_demo(named: Settings, roles: frozenset[str]) -> bool:
     if "web" not in roles or not named.demo:
         return False
     return named.kafka_bootstrap is None or "demo" in named.model_fields_set
+
+
+def without_groups(settings: Settings, named: Settings) -> Settings:
+    """A broker that we started has no reader but us: joining a group would only cost its seconds."""
+    if named.kafka_bootstrap is not None or "consumer_groups" in named.model_fields_set:
+        return settings
+    return settings.model_copy(update={"consumer_groups": False})
 
 
 async def _announce(server: Server, services: Services, roles: frozenset[str], say: Say) -> None:

@@ -5,7 +5,7 @@ takes the process down (`failure`). Neighbours: `app.py` sets the last two, `ser
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 
 
 async def _nothing() -> None:
@@ -19,7 +19,7 @@ class Life:
         self.stopping = asyncio.Event()  # no new input is taken
         self.ended = asyncio.Event()  # a part died: the process has to go down
         self.failure: BaseException | None = None
-        self.drain: Callable[[], Awaitable[None]] = _nothing
+        self.drain: Callable[[], Coroutine[object, object, None]] = _nothing
 
     def fail(self, error: BaseException) -> None:
         """Take the process down because of this; the first fault is the one that is told."""

@@ -29,6 +29,7 @@ class Server(uvicorn.Server):
         super().__init__(_config(app, settings))
         self.life = life
         self.listening = asyncio.Event()
+        self._hurry = asyncio.Event()  # there is nothing to wait for any more
 
     @property
     def url(self) -> str:
@@ -40,8 +41,10 @@ class Server(uvicorn.Server):
         return f"http://{address}:{port}" if address.version == 4 else f"http://[{address}]:{port}"
 
     def stop(self) -> None:
-        """Ask for an orderly stop; asked again, what is still open is cut."""
-        self.force_exit = self.should_exit
+        """Ask for an orderly stop; asked again, nothing is waited for."""
+        if self.should_exit:
+            self.force_exit = True
+            self._hurry.set()
         self.should_exit = True
         self.life.stopping.set()
 
@@ -66,9 +69,20 @@ class Server(uvicorn.Server):
         self.life.stopping.set()
         for server in self.servers:
             server.close()
-        if self.life.failure is None and not self.force_exit:
-            await self.life.drain()
+        if self.life.failure is None:
+            await self._drain()
         await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()  # uvicorn leaves it out then, and the roles would be cut off
+
+    async def _drain(self) -> None:
+        draining = asyncio.create_task(self.life.drain())
+        hurried = asyncio.create_task(self._hurry.wait())
+        done, _ = await asyncio.wait((draining, hurried), return_when=asyncio.FIRST_COMPLETED)
+        for task in (draining, hurried):
+            task.cancel()
+        if draining in done:
+            draining.result()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -78,6 +92,7 @@ class Server(uvicorn.Server):
     async def _stop_on_failure(self) -> None:
         await self.life.ended.wait()
         self.should_exit = True
+        self._hurry.set()
 
 
 def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:

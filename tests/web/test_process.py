@@ -196,6 +196,22 @@ async def _ending(socket: ClientConnection) -> tuple[str, int | None]:
         return last, socket.close_code
 
 
+async def test_a_second_request_to_stop_waits_for_nothing(settings: Settings) -> None:
+    async with running(settings, frozenset({"web"})) as process:
+        draining = asyncio.Event()
+
+        async def endless() -> None:
+            draining.set()
+            await asyncio.Event().wait()
+
+        process.life.drain = endless
+        process.server.stop()
+        await asyncio.wait_for(draining.wait(), 10)
+        process.server.stop()
+
+        await asyncio.wait_for(process.serving, 10)
+
+
 async def test_a_stopping_process_takes_no_results_and_is_not_ready(settings: Settings) -> None:
     async with running(settings, frozenset({"web"})) as process, process.client() as http:
         await process.archive.create_season(Season.parse(definition(12), 0))
