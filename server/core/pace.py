@@ -13,6 +13,9 @@ def tick_interval(spent_s: float, longest_s: float) -> float:
     return min(longest_s, max(longest_s * _SHORTEST, spent_s / _FAN_OUT_SHARE))
 
 
+_LONG_AGO = float("-inf")
+
+
 class Allowance:
     """Commands of one socket: a number in any second that begins with one, and a stock for taking views back.
 
@@ -23,7 +26,7 @@ class Allowance:
 
     def __init__(self, stock: int) -> None:
         self._stock = stock
-        self._second = float("-inf")
+        self._second = _LONG_AGO
         self._count = 0
 
     def opens(self) -> bool:

@@ -92,6 +92,13 @@ class RankcastProtocol(WebSocketsSansIOProtocol):
         transport.resume_reading()
         if self._early:
             self._take_early(protocol.data_received)
+        self._break_cycles()
+
+    def _break_cycles(self) -> None:
+        """Let what is left go at once: ten thousand handshakes would wait for the garbage collector."""
+        self._successor = None
+        cast(dict[str, Any], self.scope["extensions"]).pop(HAND_OVER)
+        del self.conn.parser
 
     def _take_early(self, receive: Callable[[bytes], None]) -> None:
         early = bytes(self._early)
@@ -125,6 +132,7 @@ class RankcastHttp(HttpToolsProtocol):
         assert isinstance(end, HttpParserUpgrade)
         rest = self._piece[end.args[0] :]
         super().handle_websocket_upgrade()
+        del self.parser  # the other half of a cycle; nothing is fed to it any more
         if rest:
             protocol = cast(asyncio.Protocol, self.transport.get_protocol())
             protocol.data_received(rest)
