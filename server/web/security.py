@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
 )
 PAGE_POLICY = _PAGE.format(ancestors="'self'")
 EMBEDDABLE_POLICY = _PAGE.format(ancestors="*")  # the overlay lies over other people's pages

@@ -13,7 +13,12 @@ from server.web.operation import Handler
 from server.web.security import EMBEDDABLE_POLICY, PAGE_POLICY
 from server.web.state import Request
 
-PAGES = {"/": "index.html", "/overlay": "overlay.html", "/docs": "docs.html"}
+PAGES = {
+    "/": "index.html",
+    "/overlay": "overlay.html",
+    "/overlay/setup": "overlay-setup.html",
+    "/docs": "docs.html",
+}
 
 
 def routes(assets: Mapping[str, Asset]) -> list[BaseRoute]:
