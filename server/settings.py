@@ -198,6 +198,11 @@ class Settings(BaseSettings):
     # -- HTTP
     max_results_per_post: int = Field(1000, ge=1, description="results in one POST")
     max_body_bytes: int = Field(1_048_576, ge=1024, description="largest HTTP body")
+    max_found: int = Field(20, ge=1, le=1000, description="largest limit of a search for players")
+    searches_at_once: int = Field(2, ge=1, description="searches for players that PostgreSQL runs at once")
+    max_searches: int = Field(
+        100, ge=1, description="searches for players that run or wait; more are refused"
+    )
 
     @field_validator("redis_url", "database_url", "kafka_bootstrap")
     @classmethod

@@ -19,13 +19,25 @@ from server.web import assets, operation, parts
 from server.web.crew import at_work
 from server.web.life import Life
 from server.web.problems import HANDLERS
-from server.web.routes import docs, health, leaderboard, pages, players, results, seasons, socket, stream
+from server.web.routes import (
+    docs,
+    health,
+    leaderboard,
+    pages,
+    players,
+    results,
+    seasons,
+    socket,
+    status,
+    stream,
+)
 from server.web.security import SecurityHeaders
 
 ROLES = parts.ROLES
 
 BOARD_OPERATIONS = (
     *leaderboard.OPERATIONS,
+    *status.OPERATIONS,
     *stream.OPERATIONS,
     *results.OPERATIONS,
     *players.OPERATIONS,

@@ -97,7 +97,11 @@ def player(request: Request) -> int:
 
 async def season(request: Request) -> Season:
     """The season of the address, or 404 `unknown_season`."""
-    text = request.path_params["id"]
+    return await season_of(request, request.path_params["id"])
+
+
+async def season_of(request: Request, text: str) -> Season:
+    """The season of this id, or 404 `unknown_season`."""
     if _NATURAL.fullmatch(text) and 1 <= int(text) <= MAX_SEASON_ID:
         found = await request.state["web"].catalog.get(int(text))
         if found is not None:
@@ -109,7 +113,7 @@ async def season(request: Request) -> Season:
 
 async def board(request: Request) -> str:
     """The name of the board that season and `window` say; 404 where there is none, 401 without a token."""
-    _require_token(request)
+    require_token(request)
     name = (await season(request)).board
     if "window" in request.query_params:
         name += f":{request.query_params['window']}"
@@ -124,7 +128,7 @@ async def mirror(request: Request) -> Mirror:
     return await request.state["web"].mirrors.open(await board(request))
 
 
-def _require_token(request: Request) -> None:
+def require_token(request: Request) -> None:
     """Where viewers need tokens, let the request pass only with a valid one."""
     secret = request.state["process"].settings.token_secret
     if secret is not None:

@@ -25,6 +25,7 @@ from server.board.store import BoardStore
 from server.core.season import Season
 from server.demo.player import Demo
 from server.errors import RankcastError, StartError
+from server.feed.ends import LogEnds
 from server.feed.ingest import Ingest
 from server.feed.persist import Persist
 from server.feed.producer import ResultProducer
@@ -37,7 +38,9 @@ from server.settings import Settings, variable
 from server.web.crew import Run
 from server.web.life import Life
 from server.web.naming import save_names
+from server.web.pulse import Pulse
 from server.web.ready import Readiness
+from server.web.search import NameSearch
 from server.web.state import Process, Web
 from server.web.submit import ResultWriter
 
@@ -108,7 +111,9 @@ async def opened(
         readiness.add("postgres", partial(_ask_postgres, base.archive), needed=not reads_only)
         readiness.add("redis", partial(_ask_redis, base.redis), needed=not reads_only)
         if "web" in roles:
-            _add_web(parts, base, life, demo=demo)
+            ends = LogEnds(settings)
+            stack.push_async_callback(ends.close)
+            _add_web(parts, base, life, ends, demo=demo)
         if "ingest" in roles:
             ingest = _ingest(base)
             _add(parts, "ingest", ingest)
@@ -152,13 +157,22 @@ async def _patiently(life: Life, work: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-def _add_web(parts: Parts, base: _Base, life: Life, *, demo: bool) -> None:
+def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool) -> None:
     settings, metrics = base.settings, base.metrics
     mirrors = Mirrors(settings, metrics, base.redis, base.catalog)
     names = Names(base.archive, base.redis, settings, metrics)
     hub = Hub(settings, metrics, mirrors, names)
     producer = ResultProducer(settings, metrics)
-    parts.web = Web(base.catalog, base.archive, mirrors, hub, base.redis, ResultWriter(producer))
+    parts.web = Web(
+        base.catalog,
+        base.archive,
+        mirrors,
+        hub,
+        base.redis,
+        ResultWriter(producer),
+        Pulse(base.boards, ends),
+        NameSearch(base.archive, settings),
+    )
     boards = _Boards(base.catalog, mirrors)
     parts.process.readiness.add("boards", boards.problem)
     parts.roles |= {

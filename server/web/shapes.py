@@ -72,6 +72,42 @@ class PlayerEntry(Struct, rename="camel", frozen=True):
     ]
 
 
+class Status(Struct, rename="camel", frozen=True):
+    """How a board gets on."""
+
+    epoch: Epoch
+    version: Version
+    total: Total
+    results_per_second: Annotated[
+        float | None,
+        Meta(
+            description="results that counted, over the last seconds, repeats left out; null: not known yet"
+        ),
+    ]
+    lag_records: Annotated[
+        int | None,
+        Meta(description="records of the topic that the board has not read yet; null: not known"),
+    ]
+    refresh_ms: Annotated[
+        int, Meta(ge=1, description="when to ask again; the more viewers there are the later")
+    ]
+
+
+class FoundPlayer(Struct, rename="camel", frozen=True):
+    """A player that a search found; rank and points on the board that was named, null where unranked."""
+
+    player_id: PlayerId
+    name: str | None
+    rank: Rank | None = None
+    points: Points | None = None
+
+
+class FoundPlayers(Struct, frozen=True):
+    """The player of that id first, then by name."""
+
+    players: list[FoundPlayer]
+
+
 class Accepted(Struct, rename="camel", frozen=True):
     """Kafka has acknowledged these results; the board follows a moment later."""
 

@@ -17,7 +17,9 @@ from server.live.hub import Hub
 from server.live.mirrors import Mirrors
 from server.metrics import Metrics
 from server.settings import Settings
+from server.web.pulse import Pulse
 from server.web.ready import Readiness
+from server.web.search import NameSearch
 from server.web.submit import ResultWriter
 
 
@@ -41,6 +43,8 @@ class Web:
     hub: Hub
     redis: Redis
     writer: ResultWriter
+    pulse: Pulse
+    search: NameSearch
 
 
 class State(TypedDict):
