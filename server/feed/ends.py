@@ -43,6 +43,7 @@ class LogEnds:
                 bootstrap_servers=(self._settings.kafka_bootstrap or "").split(","), enable_auto_commit=False
             )
             await self._consumer.start()
+            await asyncio.sleep(0)  # aiokafka fails to stop a client whose own tasks have not begun
         return self._consumer
 
     async def close(self) -> None:
