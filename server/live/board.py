@@ -46,8 +46,8 @@ class Board:
         self._epoch = picture.epoch
         self._told: tuple[str, int] | None = None  # the staleness that viewers know of
         self._tickers = (
-            self._ticker(self._tick_top, settings.tick_ms, "top"),
-            self._ticker(self._tick_around, settings.around_tick_ms, "around"),
+            self._ticker(self.tick_top, settings.tick_ms, "top"),
+            self._ticker(self.tick_around, settings.around_tick_ms, "around"),
         )
         picture.add_listener(self.wake)
         names.add_listener(self.wake)
@@ -145,7 +145,8 @@ class Board:
 
     # -- ticks
 
-    async def _tick_top(self, slices: Slices) -> float:
+    async def tick_top(self, slices: Slices) -> float:
+        """Show top views and rank-ups what is new; returns the loop time at which to look again unasked."""
         again_at = self._tell_stale()
         self._gather()
         tops, rankups = self._watched(TopView), self._watched(RankUpsView)
@@ -173,7 +174,8 @@ class Board:
         for view in views:
             self.tally.add(view.kind, push_events(view, scene.epoch, scene.version, rises, scene.now))
 
-    async def _tick_around(self, slices: Slices) -> float:
+    async def tick_around(self, slices: Slices) -> float:
+        """Show around views what is new, and their players' rises; returns as `tick_top` does."""
         self._gather()
         before = self._touched.take_around()
         again_at = _NEVER

@@ -66,6 +66,7 @@ class Screen:
                 shown.expects_whole = True
             case "rankup":
                 assert frame["topic"] in self.topics
+                assert frame["before"] is None or frame["after"] < frame["before"]
                 self.rankups.append(frame)
             case "stale":
                 self.stale[frame["board"]] = frame["reason"]

@@ -26,6 +26,7 @@ from server.live.handshake import RankcastHttp, RankcastProtocol
 from server.live.hub import Hub
 from server.live.mirror import Mirror
 from server.live.names import Names
+from server.live.picture import Pictures
 from server.metrics import Metrics
 from server.settings import Settings
 from tests.edge.clients import RawClient
@@ -73,6 +74,11 @@ class HandBoard:
         assert self.mirror.epoch is not None
         self.mirror.gather(BoardEvent(self.mirror.epoch, version, list(points), scores))
         return version
+
+    def set_now(self, points: Mapping[int, int | None]) -> None:
+        """The same, and the picture shows it at once."""
+        self.set(points)
+        self.mirror.show_gathered()
 
     def _score(self, points: int) -> int:
         self._second += 1
@@ -135,6 +141,12 @@ class QuietServer(uvicorn.Server):
         yield
 
 
+def port_of(server: QuietServer) -> int:
+    """Where the server listens."""
+    port: int = server.servers[0].sockets[0].getsockname()[1]
+    return port
+
+
 @dataclass
 class Stage:
     """The running server and what a test moves."""
@@ -149,8 +161,7 @@ class Stage:
 
     @property
     def port(self) -> int:
-        port: int = self.server.servers[0].sockets[0].getsockname()[1]
-        return port
+        return port_of(self.server)
 
     @property
     def board(self) -> HandBoard:
@@ -189,17 +200,14 @@ def _app(hub: Hub) -> Starlette:
 
 
 @contextlib.asynccontextmanager
-async def running(
-    points: Mapping[int, int] | None = None, *, redis_url: str = "redis://127.0.0.1:1/0", **settings: object
-) -> AsyncIterator[Stage]:
-    """A server with the board s12, its ticks short; names come from memory unless a Redis is named."""
-    chosen = Settings.model_validate({"tick_ms": 20, "around_tick_ms": 50} | settings)
-    metrics, store, stop = Metrics(), NameStore(), asyncio.Event()
-    boards = HandBoards(metrics)
-    boards.add(BOARD, points)
+async def serving(
+    pictures: Pictures, store: NameStore, redis_url: str, chosen: Settings, metrics: Metrics
+) -> AsyncIterator[tuple[Hub, Names, QuietServer]]:
+    """A server of these pictures on a free port."""
+    stop = asyncio.Event()
     async with Redis.from_url(redis_url) as redis:
         names = Names(store, redis, chosen, metrics)
-        hub = Hub(chosen, metrics, boards, names)
+        hub = Hub(chosen, metrics, pictures, names)
         server = QuietServer(
             uvicorn.Config(
                 _app(hub),
@@ -214,8 +222,21 @@ async def running(
         tasks = [asyncio.create_task(work) for work in (hub.run(stop), names.run(stop), server.serve())]
         await until(lambda: server.started)
         try:
-            yield Stage(chosen, metrics, boards, store, names, hub, server)
+            yield hub, names, server
         finally:
             server.should_exit = server.force_exit = True
             stop.set()
             await asyncio.gather(*tasks)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    points: Mapping[int, int] | None = None, *, redis_url: str = "redis://127.0.0.1:1/0", **settings: object
+) -> AsyncIterator[Stage]:
+    """A server with the board s12, its ticks short; names come from memory unless a Redis is named."""
+    chosen = Settings.model_validate({"tick_ms": 20, "around_tick_ms": 50} | settings)
+    metrics, store = Metrics(), NameStore()
+    boards = HandBoards(metrics)
+    boards.add(BOARD, points)
+    async with serving(boards, store, redis_url, chosen, metrics) as (hub, names, server):
+        yield Stage(chosen, metrics, boards, store, names, hub, server)
