@@ -40,11 +40,12 @@ def services_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def place(services_folder: Path) -> Path:
+def place(services_folder: Path) -> Iterator[Path]:
     """An empty folder for one test, reachable by every account."""
     folder = Path(tempfile.mkdtemp(dir=services_folder))
     folder.chmod(0o755)
-    return folder
+    yield folder
+    guardian.clear(folder)
 
 
 @pytest.fixture(scope="session")
