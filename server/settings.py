@@ -62,7 +62,9 @@ class Settings(BaseSettings):
     demo: bool = Field(
         True, description="play football since 1872 as season 1; on a Kafka that is named only if set"
     )
-    demo_speed: float = Field(200.0, gt=0, le=100_000, description="demo results a second")
+    demo_speed: float = Field(
+        10.0, gt=0, le=100_000, description="how fast the demo plays; 1: a match day each quarter of a second"
+    )
 
     # -- Kafka
     topic: str = Field(

@@ -350,7 +350,7 @@ def _total(serving: Serving, season: int) -> int:
 async def test_a_signal_stops_everything_with_code_0_and_the_next_run_finds_its_board(
     cli: Cli, number: signal.Signals
 ) -> None:
-    serving = cli.start(RANKCAST_DEMO_SPEED="500")
+    serving = cli.start(RANKCAST_DEMO_SPEED="25")
     await until(serving.listening, within=START_SECONDS)
     await until(lambda: _demo_total(serving) > 20, within=30)
     family = _family(serving.process)
@@ -393,7 +393,7 @@ async def test_an_embedded_service_that_dies_takes_the_process_down_with_one_lin
 
 
 async def test_the_demo_goes_on_where_it_stopped_and_counts_nothing_twice(cli: Cli) -> None:
-    first = cli.start(RANKCAST_DEMO_SPEED="2000")
+    first = cli.start(RANKCAST_DEMO_SPEED="100")
     await until(first.listening, within=START_SECONDS)
     await until(lambda: _demo_total(first) > 100, within=60)
     await asyncio.to_thread(first.end)
@@ -427,7 +427,7 @@ def _demo_goals(serving: Serving) -> int:
 
 
 def _all_goals() -> int:
-    from server.demo.player import load_results  # noqa: PLC0415  only this test needs all of it
+    from server.demo.history import load_results  # noqa: PLC0415  only this test needs all of it
 
     return sum(result.points for result in load_results())
 

@@ -19,6 +19,7 @@ from server.web import assets, operation, parts
 from server.web.crew import at_work
 from server.web.life import Life
 from server.web.problems import HANDLERS
+from server.web.routes import demo as demo_routes
 from server.web.routes import (
     docs,
     health,
@@ -63,7 +64,7 @@ def create_app(settings: Settings, roles: frozenset[str], life: Life, *, demo: b
             raise
 
     app = Starlette(
-        routes=_routes(roles),
+        routes=_routes(roles, demo=demo),
         lifespan=lifespan,
         exception_handlers=dict(HANDLERS),
         middleware=[Middleware(SecurityHeaders, origins=settings.origins)],
@@ -72,11 +73,12 @@ def create_app(settings: Settings, roles: frozenset[str], life: Life, *, demo: b
     return app
 
 
-def _routes(roles: frozenset[str]) -> list[BaseRoute]:
-    """Health for every process; boards and pages where the role web is."""
+def _routes(roles: frozenset[str], *, demo: bool) -> list[BaseRoute]:
+    """Health for every process; boards and pages where the role web is, the demo's buttons where it plays."""
     if "web" not in roles:
         return [*operation.routes(docs.with_description(health.OPERATIONS, __version__))]
-    described = docs.with_description((*BOARD_OPERATIONS, *health.OPERATIONS), __version__)
+    buttons = demo_routes.OPERATIONS if demo else ()
+    described = docs.with_description((*BOARD_OPERATIONS, *buttons, *health.OPERATIONS), __version__)
     return [
         *operation.routes(described),
         *socket.ROUTES,

@@ -163,6 +163,8 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
     names = Names(base.archive, base.redis, settings, metrics)
     hub = Hub(settings, metrics, mirrors, names)
     producer = ResultProducer(settings, metrics)
+    save = partial(save_names, base.archive, base.redis)
+    player = Demo(settings, base.archive, base.boards, producer, save) if demo else None
     parts.web = Web(
         base.catalog,
         base.archive,
@@ -172,6 +174,7 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
         ResultWriter(producer),
         Pulse(base.boards, ends),
         NameSearch(base.archive, settings),
+        player,
     )
     boards = _Boards(base.catalog, mirrors)
     parts.process.readiness.add("boards", boards.problem)
@@ -182,9 +185,8 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
         "boards": boards.run,
         "producer": partial(_produce, producer),
     }
-    if demo:
-        save = partial(save_names, base.archive, base.redis)
-        parts.roles["demo"] = partial(_until_stopping, life, Demo(settings, base.archive, producer, save))
+    if player is not None:
+        parts.roles["demo"] = partial(_until_stopping, life, player)
 
 
 def _add(parts: Parts, name: str, role: Ingest | Persist | Keeper) -> None:

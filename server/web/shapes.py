@@ -114,6 +114,47 @@ class Accepted(Struct, rename="camel", frozen=True):
     accepted: Annotated[int, Meta(ge=1)]
 
 
+class DemoTeam(Struct, rename="camel", frozen=True):
+    """A team of one match."""
+
+    player_id: PlayerId
+    name: str
+    goals: Annotated[int, Meta(ge=0)]
+
+
+class DemoMatch(Struct, frozen=True):
+    """One match of the newest match day, the one with the most goals."""
+
+    home: DemoTeam
+    away: DemoTeam
+
+
+class DemoState(Struct, rename="camel", frozen=True):
+    """Where the demo is."""
+
+    phase: Annotated[str, Meta(description="starting, playing, paused, finished or restarting")]
+    board: Annotated[str, Meta(description="the demo's board")]
+    speed: Annotated[float, Meta(gt=0, description="1: a match day each quarter of a second")]
+    speeds: Annotated[list[int], Meta(description="speeds that a page offers")]
+    controls: Annotated[bool, Meta(description="whether the caller may pause, speed up and restart it")]
+    day: Annotated[str | None, Meta(description="the newest match day that was played, YYYY-MM-DD")]
+    first_day: str | None
+    last_day: str | None
+    match_day: Annotated[int, Meta(ge=0, description="match days played")]
+    match_days: Annotated[int, Meta(ge=0, description="match days in all")]
+    results: Annotated[int, Meta(ge=0, description="results played")]
+    of: Annotated[int, Meta(ge=0, description="results in all")]
+    match: DemoMatch | None
+
+
+class DemoOrder(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the demo is to do; what is left out stays as it is."""
+
+    speed: Annotated[float, Meta(gt=0, le=1000)] | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
+    restart: Annotated[bool, Meta(description="true: from the first day, on an empty board")] = False
+
+
 class Saved(Struct, rename="camel", frozen=True):
     """These names are stored and told to every watcher."""
 

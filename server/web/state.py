@@ -13,6 +13,7 @@ from starlette.requests import Request as AnyRequest
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.store import Archive
+from server.demo.player import Demo
 from server.live.hub import Hub
 from server.live.mirrors import Mirrors
 from server.metrics import Metrics
@@ -45,6 +46,7 @@ class Web:
     writer: ResultWriter
     pulse: Pulse
     search: NameSearch
+    demo: Demo | None  # where this process plays it
 
 
 class State(TypedDict):
