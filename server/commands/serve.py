@@ -1,4 +1,4 @@
-"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C or SIGTERM.
+"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C, SIGTERM or SIGHUP.
 
 Owns the signals and what is printed. Never opens a resource of a role: `web/app.py` does.
 """
@@ -135,12 +135,15 @@ class _Ending:
         task = asyncio.current_task()
         assert task is not None
         self._act = lambda: self._cancel_once(task)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal; under nohup it is to be ignored
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
             loop.add_signal_handler(number, self._signal)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in numbers:
                 loop.remove_signal_handler(number)
 
     def _cancel_once(self, task: "asyncio.Task[object]") -> None:
