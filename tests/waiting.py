@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 async def until(
     condition: Callable[[], object | Awaitable[object]], *, within: float = 10.0, every: float = 0.01
 ) -> None:
-    """Return once `condition()` (plain or awaitable) is true; fail after `within` seconds with its last value."""
+    """Return once `condition()` (plain or awaitable) is true; after `within` seconds fail with its value."""
     deadline = time.monotonic() + within
     while True:
         value = condition()

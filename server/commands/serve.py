@@ -1,4 +1,4 @@
-"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C, SIGTERM or SIGHUP.
+"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C, SIGTERM, SIGHUP.
 
 Owns the signals and what is printed. Never opens a resource of a role: `web/app.py` does.
 """
@@ -136,7 +136,7 @@ class _Ending:
         assert task is not None
         self._act = lambda: self._cancel_once(task)
         numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # a closed terminal; under nohup it is to be ignored
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # else under nohup
             numbers.append(signal.SIGHUP)
         for number in numbers:
             loop.add_signal_handler(number, self._signal)
