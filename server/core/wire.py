@@ -39,15 +39,22 @@ class Frame:
 class Sequence(Frame):
     """Frames that are sent together or not at all, as one write."""
 
-    __slots__ = ()
+    __slots__ = ("_parts",)
 
     def __init__(self, frames: Iterable[Frame]) -> None:
-        parts = tuple(frames)
+        self._parts = parts = tuple(frames)
         self.kind = parts[-1].kind
         self.payload = parts[-1].payload
         self.position = parts[-1].position
         self.socket = b"".join([part.socket for part in parts])
-        self._event = b"".join([part.event for part in parts])
+        self._event = None
+
+    @property
+    def event(self) -> bytes:
+        """The frames as server-sent events, made when first asked for."""
+        if self._event is None:
+            self._event = b"".join([part.event for part in self._parts])
+        return self._event
 
 
 def text_frame(payload: bytes) -> bytes:

@@ -8,7 +8,8 @@ Neighbours: `board` calls it in slices, `core/order` has the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +27,6 @@ from server.live.names import Names
 from server.live.picture import Picture
 from server.live.viewer import Viewer
 from server.live.views import EXTRA_EVERY_S, First, Sent, View
-
-_CELL = 8  # bytes of a player or a score
 
 
 class AroundView(View):
@@ -172,30 +171,50 @@ class Standing(NamedTuple):
 
 
 class Seen:
-    """What one look saw: the position, the views that changed, where each view's player stands."""
+    """What one look saw: the position, the views that changed, where the views' players stand."""
 
     def __init__(self, picture: Picture, now: float) -> None:
         self.epoch, self.version, self.total = picture.epoch, picture.version, picture.total
         self.reason = picture.reason
         self.now = now
         self.changed: list[AroundView] = []
-        self.standings: list[Standing] = []
+        self.standings: dict[int, Standing] = {}
         self.again_at = float("inf")  # loop time at which what had to wait may be shown
 
 
+def by_player(views: Sequence[AroundView], at_once: int) -> Iterator[Sequence[AroundView]]:
+    """Cut the views into parts of about that many, all views of one player in one part."""
+    ordered = sorted(views, key=attrgetter("player"))
+    start = 0
+    while start < len(ordered):
+        end = start + at_once
+        while end < len(ordered) and ordered[end].player == ordered[end - 1].player:
+            end += 1
+        yield ordered[start:end]
+        start = end
+
+
 def look_around(picture: Picture, views: Sequence[AroundView], now: float, keep: int) -> Seen:
-    """Look at these views, all of one radius, and refresh those that differ; one synchronous step."""
+    """Look at these views and refresh those that differ; one synchronous step."""
     seen = Seen(picture, now)
-    radius, count = views[0].radius, len(views)
-    index, codec = picture.index, picture.season.codec
-    ranks = index.ranks(np.fromiter((view.player for view in views), np.int64, count))
-    windows = index.windows(ranks, radius)
+    players = np.fromiter((view.player for view in views), np.int64, len(views))
+    ranks = picture.index.ranks(players)
+    radii = np.fromiter((view.radius for view in views), np.int64, len(views))
+    for radius in np.unique(radii).tolist():
+        chosen = np.flatnonzero(radii == radius)
+        _look(picture, [views[at] for at in chosen.tolist()], ranks[chosen], seen, keep)
+    return seen
+
+
+def _look(picture: Picture, views: Sequence[AroundView], ranks: Int64s, seen: Seen, keep: int) -> None:
+    """Look at views of one radius."""
+    windows = picture.index.windows(ranks, views[0].radius)
+    own = windows.scores[np.arange(len(views)), np.maximum(ranks - windows.first, 0)]
+    points = picture.season.codec.decode_many(own)[0]
     packed = np.concatenate([windows.players, windows.scores], axis=1).tobytes()
-    size = 2 * (2 * radius + 1) * _CELL
-    own = windows.scores[np.arange(count), np.maximum(ranks - windows.first, 0)]
-    points = codec.decode_many(own)[0]
-    seen.standings = list(map(Standing, ranks.tolist(), points.tolist()))
-    for at, (view, first) in enumerate(zip(views, windows.first.tolist(), strict=True)):
+    size = len(packed) // len(views)
+    columns = (windows.first.tolist(), ranks.tolist(), points.tolist())
+    for at, (view, first, *standing) in enumerate(zip(views, *columns, strict=True)):
+        seen.standings[view.player] = Standing(*standing)
         if view.refresh(seen, packed[at * size : (at + 1) * size], first, keep):
             seen.changed.append(view)
-    return seen

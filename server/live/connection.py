@@ -32,6 +32,16 @@ from server.live.session import Session
 
 _GONE = 1006  # what RFC 6455 calls a close without a close frame
 _NO_CODE = 1005
+# After these nothing that still comes is read, and nothing more is sent: the end of the stream says so.
+_DEAF = frozenset(
+    {
+        Close.PROTOCOL_ERROR,
+        Close.UNSUPPORTED,
+        Close.INVALID_TEXT,
+        Close.TOO_BIG,
+        Close.TOO_MANY_REQUESTS,
+    }
+)
 _NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # not on every system
 
 
@@ -107,6 +117,8 @@ class Connection(Session, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
+        if self._closing_at is not None and self._code in _DEAF:
+            return
         now = asyncio.get_running_loop().time()
         self._alive(now)
         if self._inbound is None:
@@ -137,8 +149,7 @@ class Connection(Session, asyncio.Protocol):
         if isinstance(event, CloseFrame):
             self._closed_by_client(event, now)
         elif isinstance(event, Violation):
-            self._inbound = None
-            self._fail(event, now)
+            self.end(Close(event.code), event.reason)
         elif self._closing_at is not None:
             return  # said too late
         elif isinstance(event, Text):
@@ -157,15 +168,6 @@ class Connection(Session, asyncio.Protocol):
             self._begin_to_close(now)
             self._line.write(close_frame(event.code))
         self._line.close()
-
-    def _fail(self, event: Violation, now: float) -> None:
-        """Say what was wrong and send no more; what still comes is not read."""
-        if self._closing_at is not None:
-            self._line.close()
-            return
-        self.end(Close(event.code), event.reason)
-        if self._line.can_write_eof():
-            self._line.write_eof()
 
     # -- what the hub asks
 
@@ -210,9 +212,15 @@ class Connection(Session, asyncio.Protocol):
             self.send(last, now)
         self._code = code
         self._begin_to_close(now)
-        if not self._transport.is_closing():
-            self._transport.write(close_frame(code, reason))
+        if self._transport.is_closing():
+            return
+        self._transport.write(close_frame(code, reason))
+        if code not in _DEAF:
             self._transport.resume_reading()  # for the answer
+            return
+        self._inbound = None
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
 
     def _begin_to_close(self, now: float) -> None:
         self._closing_at = now
@@ -220,9 +228,7 @@ class Connection(Session, asyncio.Protocol):
 
     def cut(self, code: Close) -> None:
         """Drop the line; a close frame is tried where there is room for it."""
-        if self._closing_at is None:
-            self.end(code, "")
-            self._code = code
+        self.end(code, "")
         self._line.abort()
 
     def shutdown(self) -> None:

@@ -19,9 +19,10 @@ from server.core.replica import Changes
 from server.core.rows import Row
 from server.core.topics import Topic
 from server.core.wire import Frame
-from server.live.around import Standing
+from server.core.wire import Sequence as FrameSequence
+from server.live.around import Seen, Standing
 from server.live.picture import Picture
-from server.live.views import First, Sent, View
+from server.live.views import First, Scene, View
 
 BEST = 100
 _MOST = 20  # of a tick
@@ -111,10 +112,11 @@ class Touched:
         taken, self._top = self._top, {}
         return taken
 
-    def take_around(self) -> Before:
-        """Those of the players with views of their own since the last call."""
-        taken, self._around = self._around, {}
-        return taken
+    def take_around(self, players: Iterable[int]) -> Before:
+        """Those of these players, who have views of their own, since they were last asked for."""
+        if not self._around:
+            return {}
+        return {player: self._around.pop(player) for player in set(players) & self._around.keys()}
 
 
 def newcomers(rows: Sequence[Row], before: Before) -> list[Rise]:
@@ -127,15 +129,6 @@ def newcomers(rows: Sequence[Row], before: Before) -> list[Rise]:
     return rises[:_MOST]
 
 
-def push_events(view: View, epoch: str | None, version: int, rises: Iterable[Rise], now: float) -> Sent:
-    """Hand these rises to all members of a view."""
-    taken = size = missed = 0
-    for rise in rises:
-        frame = frames.rankup(view.name, epoch, version, rise)
-        for viewer in view.outbox.members():
-            if viewer.push(frame, now):
-                taken += 1
-                size += len(frame.socket)
-            else:
-                missed += 1
-    return Sent(taken, size, missed)
+def rankups_frame(view: View, at: Scene | Seen, rises: Sequence[Rise]) -> Frame:
+    """These rises as one write, in their order."""
+    return FrameSequence([frames.rankup(view.name, at.epoch, at.version, rise) for rise in rises])

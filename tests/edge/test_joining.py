@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from server.live import board, ticker
+from server.live import fan_out, ticker
 from tests.edge.clients import Client, client
 from tests.edge.stage import Stage, running
 from tests.waiting import until
@@ -75,7 +75,7 @@ async def test_a_fan_out_that_is_cut_into_slices_reaches_everybody_once_and_in_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """D5, D12: between any two writes others join, leave, are read and see the board move on."""
-    monkeypatch.setattr(board, "_WRITES_AT_ONCE", 1)
+    monkeypatch.setattr(fan_out, "_WRITES_AT_ONCE", 1)
     monkeypatch.setattr(ticker, "SLICE_S", 0.0)
     async with running(MANY) as stage, AsyncExitStack() as stack:
         viewers = [await stack.enter_async_context(client(stage.port)) for _ in range(20)]
