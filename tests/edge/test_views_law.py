@@ -175,3 +175,48 @@ def test_whoever_has_room_at_last_has_the_board(
     first: dict[int, int], schedule: list[tuple[str, Any]], keep: int
 ) -> None:
     asyncio.run(_play(first, schedule, keep))
+
+
+moves = st.one_of(
+    st.tuples(st.just("set"), st.dictionaries(players, points | st.none(), min_size=1, max_size=4)),
+    st.tuples(st.just("replace"), boards),
+    st.tuples(st.just("tick"), st.none()),
+)
+
+
+async def _rises(first: dict[int, int], schedule: list[tuple[str, Any]]) -> tuple[list[Any], list[Any]]:
+    """What a viewer of player 5 was told, and what rose between any two ticks within one epoch."""
+    chosen, metrics, expected = Settings(), Metrics(), []
+    hand = HandBoard(BOARD, metrics)
+    hand.replace(first)
+    async with Redis.from_url("redis://127.0.0.1:1/0") as redis:
+        names = Names(NameStore(), redis, chosen, metrics)
+        hub = Hub(chosen, metrics, HandBoards(metrics), names)
+        hub.boards[BOARD] = board = Board(hand.mirror, names, chosen, metrics)
+        world = World(hand, hub, board, names, [Collector()])
+        world.join(world.viewers[0], Topic(BOARD, Around(5, 1)))
+        was = _standing(hand)
+        for step, value in schedule:
+            await _do(world, step, value)
+            if step == "tick":
+                now = _standing(hand)
+                if was[0] == now[0] and now[1] and now[2] > was[2] and (not was[1] or now[1] < was[1]):
+                    expected.append((now[2], was[1], now[1]))
+                was = now
+    told = [(rise["points"], rise["before"], rise["after"]) for rise in world.viewers[0].screen.rankups]
+    return told, expected
+
+
+def _standing(hand: HandBoard) -> tuple[str | None, int | None, int]:
+    """Epoch, rank and points (-1: unranked) of player 5."""
+    rank = hand.mirror.index.rank_of(5)
+    return hand.mirror.epoch, rank, -1 if rank is None else hand.mirror.rows(rank, 1)[0].points
+
+
+@given(boards, st.lists(moves, max_size=30))
+@settings(max_examples=150, deadline=None)
+def test_every_rise_between_two_ticks_is_told_once(
+    first: dict[int, int], schedule: list[tuple[str, Any]]
+) -> None:
+    told, expected = asyncio.run(_rises(first, schedule))
+    assert told == expected
