@@ -1,4 +1,4 @@
-"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at Ctrl-C, SIGTERM, SIGHUP.
+"""`rankcast serve`: the services that nobody named, the roles, and a stop in order at any signal to end.
 
 Owns the signals and what is printed. Never opens a resource of a role: `web/app.py` does.
 """

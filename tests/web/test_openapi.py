@@ -14,19 +14,12 @@ from server.web import openapi
 from server.web.app import BOARD_OPERATIONS, create_app
 from server.web.life import Life
 from server.web.operation import Operation
-from server.web.routes import docs, health
+from server.web.routes import docs, health, pages
 from server.web.shapes import Problem
 
 OPERATIONS = docs.with_description((*BOARD_OPERATIONS, *health.OPERATIONS), __version__)
 DOCUMENT = openapi.document(OPERATIONS, __version__)
-NOT_CALLS = {
-    "/",
-    "/overlay",
-    "/docs",
-    "/static/{name}",
-    "/problems/{code}",
-    "/ws",
-}  # pages, files, the socket
+NOT_CALLS = {*pages.PAGES, "/static/{name}", "/problems/{code}", "/ws"}
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 
 
