@@ -17,18 +17,52 @@ from tests.waiting import until
 API_KEY = "a key of the tests"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Running:
-    """Where a running Rankcast is, and how its command line is called beside it."""
+    """Where a Rankcast is, and how its command line is called beside it."""
 
     url: str
     environment: dict[str, str]
     log: Path
+    _process: asyncio.subprocess.Process | None = None
 
     @property
     def socket_url(self) -> str:
         """The address of the WebSocket."""
         return self.url.replace("http://", "ws://") + "/ws"
+
+    async def start(self) -> None:
+        """Start the process, again at the same address after an end, and wait until it is ready."""
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "server", "serve"),
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+            )
+        await until(self._ready, within=60)
+
+    async def stop(self) -> None:
+        """Stop it by SIGTERM; it has to end in order."""
+        assert self._process is not None
+        self._process.terminate()
+        assert await asyncio.wait_for(self._process.wait(), 30) == 0, self.log.read_text()
+
+    async def kill(self) -> None:
+        """End it by SIGKILL, where it has not ended yet."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    async def _ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.returncode is None, f"it ended: {self.log.read_text()}"
+        async with httpx.AsyncClient() as client:
+            try:
+                return (await client.get(f"{self.url}/readyz")).status_code == 200
+            except httpx.TransportError:
+                return False
 
     async def command(self, *arguments: str) -> str:
         """Run `rankcast …`; what it prints. Fails with its error when it does."""
@@ -63,25 +97,9 @@ async def running(
         **variables,
     }
     found = Running(f"http://127.0.0.1:{port}", environment, folder / "rankcast.log")
-    with found.log.open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "server", "serve"), cwd=ROOT, env=environment, stdout=log, stderr=log
-        )
     try:
-        await until(lambda: _ready(found, process), within=60)
+        await found.start()
         yield found
-        process.terminate()
-        assert await asyncio.wait_for(process.wait(), 30) == 0, found.log.read_text()
+        await found.stop()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-
-
-async def _ready(found: Running, process: asyncio.subprocess.Process) -> bool:
-    assert process.returncode is None, f"it ended: {found.log.read_text()}"
-    async with httpx.AsyncClient() as client:
-        try:
-            return (await client.get(f"{found.url}/readyz")).status_code == 200
-        except httpx.TransportError:
-            return False
+        await found.kill()
