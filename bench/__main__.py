@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bench.apart import apart
+from bench.apart import apart, interruptible
 from bench.report import machine, progress
 
 
@@ -35,6 +35,7 @@ def main(
     a viewer. fanout: CPU of a frame, memory of a viewer. order: ranks in memory. mirror: a big board, read
     and followed. archive: PostgreSQL.
     """
+    interruptible()
     began = time.monotonic()
     arguments = " ".join([*(names or []), *(["--quick"] if quick else [])])
     command = f'make bench ARGS="{arguments}"' if arguments else "make bench"
