@@ -7,7 +7,6 @@ Neighbours: `keeper/rebuild.py` calls it, `apply.py` submits, `reader.py` reads.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -25,7 +24,7 @@ from server.feed.apply import Applier, Reached, Span
 from server.feed.backoff import Backoff, insist
 from server.feed.decode import Share, decode
 from server.feed.identity import TopicWatch
-from server.feed.reader import STOP_SECONDS, Fetch, LogChanged, LogReader
+from server.feed.reader import Fetch, LogChanged, LogReader
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -126,9 +125,7 @@ class CatchUp:
     async def _close(self) -> None:
         await self._applier.close()
         if self._reader is not None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_SECONDS):
-                    await self._reader.stop()
+            await self._reader.stop()
         await self._watch.close()
 
     async def _span(self, fetch: Fetch) -> Span:

@@ -17,7 +17,7 @@ from server.archive.errors import ArchiveUnavailable, LogLeft
 from server.archive.store import Archive
 from server.feed.backoff import Backoff
 from server.feed.identity import BrokerAway, LogState, TopicMissing, TopicWatch
-from server.feed.reader import STOP_SECONDS, LogChanged, LogReader
+from server.feed.reader import LogChanged, LogReader
 from server.feed.topics import ensure_topics
 from server.metrics import Metrics
 from server.settings import Settings
@@ -41,8 +41,7 @@ class Follower:
         self._role = role
         self._most = most
         self._missing_since: float | None = None
-        self._created = False
-        self._closing: set[asyncio.Task[None]] = set()
+        self._seen = False  # whether the topic was ever there
         self.problem: str | None = f"{role} has not begun to read yet"
 
     async def run(self, serve: Serve, stop: asyncio.Event) -> None:
@@ -69,13 +68,10 @@ class Follower:
         finally:
             self.problem = f"{self._role} has stopped"
             await watch.close()
-            for task in self._closing:
-                task.cancel()
-            await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _one_log(self, serve: Serve, watch: TopicWatch, stop: asyncio.Event) -> None:
         state = await watch.look()
-        self._missing_since = None
+        self._seen, self._missing_since = True, None
         number = await self._archive.log_number(state.identity)
         group = f"{self._settings.group_prefix}-{self._role}" if self._settings.consumer_groups else None
         reader = LogReader(self._settings, watch, state, group=group, most=self._most)
@@ -84,7 +80,7 @@ class Follower:
                 self._opened(state, number)
                 await serve(reader, number, stop)
         finally:
-            await self._close(reader)
+            await reader.stop()
 
     def _opened(self, state: LogState, number: int) -> None:
         self.problem = None
@@ -112,25 +108,13 @@ class Follower:
         self._failed(missing)
         if self._missing_since is None:
             self._missing_since = time.monotonic()
-        if self._created and time.monotonic() - self._missing_since < MISSING_SECONDS:
+        if self._seen and time.monotonic() - self._missing_since < MISSING_SECONDS:
             return
         try:
             await ensure_topics(self._settings)
-            self._created = True
+            self._seen = True
         except BrokerAway as error:
             self._failed(error)
-
-    async def _close(self, reader: LogReader) -> None:
-        """Close the reader; one whose broker is away may take long, and does so in the background."""
-        task = asyncio.create_task(reader.stop())
-        self._closing.add(task)
-        task.add_done_callback(self._closed)
-        await asyncio.wait({task}, timeout=STOP_SECONDS)
-
-    def _closed(self, task: "asyncio.Task[None]") -> None:
-        self._closing.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("reader_not_closed", role=self._role, error=repr(error))
 
 
 async def _started(reader: LogReader, stop: asyncio.Event) -> bool:

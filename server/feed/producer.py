@@ -18,6 +18,7 @@ from aiokafka.errors import KafkaError
 
 from server.core.results import MAX_PLAYER_ID, MIN_PLAYER_ID, RawResult, parse_value
 from server.errors import RankcastError
+from server.feed.farewell import close_producer
 from server.feed.identity import BrokerAway
 from server.feed.lane import Lane, Part, Record
 from server.feed.partitioner import partition_of
@@ -66,7 +67,7 @@ class ResultProducer:
             await asyncio.gather(*late, return_exceptions=True)
         producer, self._producer = self._producer, None
         if producer is not None:
-            await _close(producer)
+            await close_producer(producer)
 
     async def send(self, records: Sequence[Record]) -> None:
         """Send (key, value) or (key, value, headers) records; return when Kafka has acknowledged all of them.
@@ -146,7 +147,7 @@ class ResultProducer:
         """Give a client up that will never send again; the next batch makes another one."""
         if self._producer is broken:
             self._producer = None
-            await _close(broken)
+            await close_producer(broken)
 
 
 async def _open(settings: Settings) -> AIOKafkaProducer:
@@ -174,18 +175,9 @@ async def _started(settings: Settings, *, idempotent: bool) -> AIOKafkaProducer:
     try:
         await producer.start()
     except BaseException:
-        await _close(producer)
+        await close_producer(producer)
         raise
     return producer
-
-
-async def _close(producer: AIOKafkaProducer) -> None:
-    """Close the client; where no broker takes what it still holds, without that."""
-    try:
-        async with asyncio.timeout(1):
-            await producer.stop()
-    except (KafkaError, TimeoutError):
-        await producer.client.close()
 
 
 def replay_key(value: bytes) -> bytes | None:

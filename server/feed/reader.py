@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import IllegalStateError, KafkaError
 
+from server.feed.farewell import close_consumer
 from server.feed.identity import LogIdentity, LogState, TopicWatch
 from server.settings import Settings
 
@@ -25,7 +26,6 @@ LONG_POLL_MS = 100
 VERIFY_SECONDS = 1.0
 COMMIT_SECONDS = 5.0
 START_SECONDS = 120.0
-STOP_SECONDS = 3.0
 METADATA_AGE_MS = 10_000
 
 
@@ -85,11 +85,11 @@ class LogReader:
                 await self._consumer.start()
 
     async def stop(self) -> None:
-        """Leave the group and close the connections."""
+        """Leave the group and close the connections, within some seconds."""
         if self._pending is not None:
             self._pending.cancel()
             await asyncio.gather(self._pending, return_exceptions=True)
-        await self._consumer.stop()
+        await close_consumer(self._consumer)
 
     def holds(self, partition: int) -> bool:
         """Whether the partition is this process's."""
