@@ -15,6 +15,7 @@ _PASSING = (
     OSError,  # no connection
     TimeoutError,  # no connection of the pool, or no answer, within the deadline
     asyncpg.PostgresConnectionError,
+    asyncpg.InternalClientError,  # the connection broke in the middle of an exchange
     asyncpg.InterfaceError,  # the connection was lost between two statements, or the pool is closing
     asyncpg.InsufficientResourcesError,  # disk full, out of memory, too many connections
     asyncpg.OperatorInterventionError,  # shut down, starting up, cancelled
