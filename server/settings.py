@@ -121,7 +121,7 @@ class Settings(BaseSettings):
 
     # -- keeper
     keeper_every_s: float = Field(1.0, gt=0, description="how often the keeper looks at boards, in seconds")
-    rebuild_chunk: int = Field(1000, ge=1, le=3900, description="players in one call while a board is loaded")
+    rebuild_chunk: int = Field(500, ge=1, le=3900, description="players in one call while a board is loaded")
     rebuild_lock_s: float = Field(
         30.0, gt=0, description="how long a killed rebuild keeps others away, in seconds"
     )

@@ -70,11 +70,15 @@ class Rebuilds:
         if not await self._scripts.run(self._finish_load, [keys.meta, keys.applied], args):
             raise RebuildLost(f"not all of the {chunks} chunks are there")
 
-    async def swap(self, keys: BoardKeys) -> bool:
-        """Make it the live board; False: the live board has read further, catch up. Raises `RebuildLost`."""
+    async def swap(self, keys: BoardKeys, *, hold_s: float = 0.0) -> bool:
+        """Make it the live board; False: the live board has read further, catch up. Raises `RebuildLost`.
+
+        With `hold_s` a live board that has read further takes nothing for so long, or until the swap.
+        """
         live = BoardKeys(keys.season_id)
         names = [*live.board, *keys.board, live.rebuilds, live.lost]
         args: list[Argument] = [live.events, new_epoch(), self._settings.log_length, str(keys.rebuild_id)]
+        args.append(round(hold_s * 1000))
         reply = text(await self._scripts.run(self._swap, names, args))
         if reply == "unloaded":
             raise RebuildLost("the board in the making has no position in the log")

@@ -11,14 +11,15 @@
 --       15 the results by offset, a line each: offset, player, score, achieved_at in Unix seconds
 -- reply  {kind, applied, epoch, version, saturated, codes, rows}, all text
 --        kind   done; or, with nothing written: seek (replay from applied), rebuild (no board of this log),
---               ask (bring PostgreSQL's answers), wait (PostgreSQL has not read far enough)
+--               ask (bring PostgreSQL's answers), wait (PostgreSQL has not read far enough, or swap.lua holds
+--               the board for a moment)
 --        codes  a word per result: 1 new record, 0 none, -1 seen before, -2 below applied (skipped)
 --        rows   [player,score,before,after],… of the new records in order; before is null for a new player
 -- error  INVALID …: a value is not what it should be; nothing is written
 --
 -- Numbers become text by '%.0f' alone: tostring loses digits above 10^14. meta also keeps `moved` (when the
 -- board last moved), `life` (of the markers then), `counted` (results since the board was made, none twice),
--- `asking` (when markers began to be missing) and `ask:<partition>` (applied at that time).
+-- `asking` (when markers began to be missing), `ask:<partition>` (applied at that time) and `hold` (see swap.lua).
 
 local zset, meta_key, applied_key, log_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local log, partition, best, live = ARGV[1], ARGV[2], ARGV[5] == 'best', ARGV[11] ~= ''
@@ -46,7 +47,8 @@ end
 if at <= #lines then return invalid('batch: more results than markers') end
 
 -- Does the call belong to this board, and follow what it has?
-local meta = call('HMGET', meta_key, 'epoch', 'version', 'run_id', 'moved', 'life', 'asking', 'ask:' .. partition, 'counted')
+local meta = call('HMGET', meta_key, 'epoch', 'version', 'run_id', 'moved', 'life', 'asking', 'ask:' .. partition, 'counted',
+  'hold')
 local applied = call('HMGET', applied_key, 'log', partition)
 local position, epoch, version = applied[2] or '0', meta[1] or '', meta[2] or '0'
 local function unwritten(kind) return {kind, position, epoch, version, '0', '', ''} end
@@ -55,7 +57,9 @@ local first = tonumber(position)
 if first < from then return unwritten('seek') end
 
 -- Where a marker may be missing, PostgreSQL's word stands in for it.
-local now = tonumber(call('TIME')[1])
+local time = call('TIME')
+local now = tonumber(time[1])
+if meta[9] and now * 1000 + floor(time[2] / 1000) < tonumber(meta[9]) then return unwritten('wait') end
 local gap = life > tonumber(meta[5] or '0') or now - tonumber(meta[4] or '0') >= life
 local asking = gap or now - tonumber(meta[6] or '0') <= life
 local needed = gap and first or tonumber(meta[7] or '0')

@@ -3,6 +3,7 @@
 -- KEYS   1 live ZSET   2 live meta HASH   3 live applied HASH   4 live change log STREAM
 --        5 new ZSET   6 new meta HASH   7 new applied HASH   8 new change log   9 SET of rebuilds   10 lost flag
 -- ARGV   1 channel of the events   2 the new epoch   3 length of the change log, about   4 id of the rebuild
+--        5 milliseconds for which a live board that has read further is held: it takes nothing (`wait`)
 -- reply  swapped; or, with nothing changed: behind (the live board has read further), unloaded (start over)
 --
 -- A live board of another log does not count. UNLINK takes the old board's memory back in the background;
@@ -16,7 +17,12 @@ for i = 1, #live, 2 do
   if live[i] == 'log' then same = live[i + 1] == log else read[live[i]] = tonumber(live[i + 1]) end
 end
 for partition, offset in pairs(read) do
-  if same and tonumber(redis.call('HGET', KEYS[7], partition) or '0') < offset then return 'behind' end
+  if same and tonumber(redis.call('HGET', KEYS[7], partition) or '0') < offset then
+    local now = redis.call('TIME')
+    local hold = now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[5]
+    if tonumber(ARGV[5]) > 0 then redis.call('HSET', KEYS[2], 'hold', string.format('%.0f', hold)) end
+    return 'behind'
+  end
 end
 
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8], KEYS[10])

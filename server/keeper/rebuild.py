@@ -31,6 +31,9 @@ log = structlog.get_logger(__name__)
 
 ATTEMPTS = 5
 LOG_EVERY_S = 2.0
+CHUNKS_A_READ = 10  # a read of PostgreSQL is worth more rows than one call of Redis may take
+FREE_ROUNDS = 2
+LEAST_HOLD_S, MOST_HOLD_S = 0.5, 30.0
 
 
 class LogNotCurrent(RuntimeError):  # noqa: N818  reads as the sentence it is
@@ -119,15 +122,17 @@ class Rebuilder:
 
     async def _load(self, season: Season, keys: BoardKeys, track: Track) -> Applied:
         """Load the season's totals; return the position in the log that they were read at."""
-        encode, number = season.codec.encode, 0
+        encode, chunk, number = season.codec.encode, self._settings.rebuild_chunk, 0
         track.of = await self._archive.count(season.season_id)
         async with self._archive.totals(season.season_id) as snapshot:
             read_at = Applied(await self._current(snapshot.log), snapshot.offsets)
-            async for totals in snapshot.chunks(self._settings.rebuild_chunk):
-                scores = [(encode(total.points, total.achieved_us), total.player_id) for total in totals]
-                await self._boards.rebuilds.load(keys, number, scores)
-                number += 1
-                track.tell("load", time.monotonic(), loaded=len(scores))
+            async for totals in snapshot.chunks(chunk * CHUNKS_A_READ):
+                for first in range(0, len(totals), chunk):
+                    part = totals[first : first + chunk]
+                    scores = [(encode(total.points, total.achieved_us), total.player_id) for total in part]
+                    await self._boards.rebuilds.load(keys, number, scores)
+                    number += 1
+                    track.tell("load", time.monotonic(), loaded=len(part))
         await self._boards.rebuilds.finish(keys, number, read_at)
         return read_at
 
@@ -148,17 +153,25 @@ class Rebuilder:
         return number
 
     async def _catch_up_and_swap(self, season: Season, keys: BoardKeys, number: int, track: Track) -> None:
-        """Swap; where the live board has read further, go after it and try again."""
+        """Swap; where the live board has read further, go after it and try again.
+
+        A live board that is not reached in some rounds, since ingest reads a long backlog as fast as we do,
+        is held for moments, each a little longer than the last round took.
+        """
+        rounds, hold_s = 0, 0.0
         async with contextlib.AsyncExitStack() as stack:
             catch_up: CatchUp | None = None
-            while not await self._boards.rebuilds.swap(keys):
+            while not await self._boards.rebuilds.swap(keys, hold_s=hold_s):
                 live = await self._boards.applied(season.season_id)
                 if live is None or live.log != number:
                     continue  # it was removed in this very moment
-                track.tell("catch_up", time.monotonic())
+                began, rounds = time.monotonic(), rounds + 1
+                track.tell("catch_up", began)
                 if catch_up is None:
                     catch_up = await stack.enter_async_context(self._catch_up(season, keys, number))
                 await catch_up.reach(live.offsets)
+                if rounds >= FREE_ROUNDS:
+                    hold_s = min(2 * (time.monotonic() - began) + LEAST_HOLD_S, MOST_HOLD_S)
 
     def _catch_up(self, season: Season, keys: BoardKeys, number: int) -> CatchUp:
         return CatchUp(

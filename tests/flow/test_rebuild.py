@@ -401,6 +401,36 @@ async def test_a_swap_waits_until_the_new_board_has_read_as_far_as_the_live_one_
     assert await boards.applied(12) == Applied(1, {0: 9, 1: 7})
 
 
+async def test_a_live_board_that_cannot_be_reached_is_held_for_a_moment_and_goes_on_by_itself(
+    boards: BoardStore, redis: Redis, season: Season
+) -> None:
+    await open_board(boards, season, offsets={0: 5})
+    keys = BoardKeys(12, new_epoch())
+    await boards.rebuilds.begin(keys, season)
+    await boards.rebuilds.finish(keys, 0, Applied(1))
+    assert not await boards.rebuilds.swap(keys)
+    assert (await boards.submit(SubmitBatch(season, 1, 0, 5, 6))).kind == "done"
+    assert not await boards.rebuilds.swap(keys, hold_s=0.5)
+    assert (await boards.submit(SubmitBatch(season, 1, 0, 6, 7))).kind == "wait"
+    assert (await boards.submit(SubmitBatch(season, 1, 0, 0, 6, keys=keys))).kind == "done"
+
+    async def goes_on() -> bool:
+        return (await boards.submit(SubmitBatch(season, 1, 0, 6, 7))).kind == "done"
+
+    await until(goes_on, within=5)
+
+
+async def test_a_swap_ends_the_hold(boards: BoardStore, redis: Redis, season: Season) -> None:
+    await open_board(boards, season, offsets={0: 5})
+    keys = BoardKeys(12, new_epoch())
+    await boards.rebuilds.begin(keys, season)
+    await boards.rebuilds.finish(keys, 0, Applied(1))
+    assert not await boards.rebuilds.swap(keys, hold_s=60)
+    await boards.submit(SubmitBatch(season, 1, 0, 0, 5, keys=keys))
+    assert await boards.rebuilds.swap(keys, hold_s=60)
+    assert (await boards.submit(SubmitBatch(season, 1, 0, 5, 6))).kind == "done"
+
+
 async def test_players_of_ids_that_are_texts_of_each_other_stay_apart(
     archive: Archive, redis: Redis, rebuilder: Rebuilder, season: Season
 ) -> None:
