@@ -18,6 +18,9 @@ class Drains(Protocol):
     def left(self, then: float) -> int | None:
         """Records up to the log's end as of `then` or later (Unix seconds); None while that is not known."""
 
+    def known_left(self) -> int | None:
+        """Records up to where the log was last known to end, for want of a better figure."""
+
 
 async def drained(reading: Callable[[], Drains | None], within: float) -> int:
     """Return 0 as soon as nothing is left, else how much after `within` seconds; UNKNOWN where none reads."""
@@ -28,5 +31,7 @@ async def drained(reading: Callable[[], Drains | None], within: float) -> int:
         left = None if reader is None else reader.left(then)
         if left == 0:
             return 0
+        if left is None and reader is not None:
+            left = reader.known_left()
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
-    return UNKNOWN if left is None else left
+    return left or UNKNOWN

@@ -114,6 +114,10 @@ class IngestSession:
         """
         return self._report.left(then) if self._watch.looked else None
 
+    def known_left(self) -> int | None:
+        """Records up to where the log was last known to end."""
+        return self._report.known_left()
+
     # -- reading
 
     def _steer(self) -> None:

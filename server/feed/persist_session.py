@@ -106,6 +106,10 @@ class PersistSession:
         """Records up to the log's end as of `then`; None while that is not known."""
         return self._report.left(then) if self._held else None
 
+    def known_left(self) -> int | None:
+        """Records up to where the log was last known to end."""
+        return self._report.known_left()
+
     # -- reading
 
     async def _hold(self, fresh: Iterable[int]) -> None:

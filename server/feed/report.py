@@ -73,6 +73,11 @@ class Report:
             total += records
         return total
 
+    def known_left(self) -> int | None:
+        """Records up to where the log was last known to end; None while nothing is known of it."""
+        known = [records for records in self._known_lags().values() if records is not None]
+        return sum(known) if known else None
+
     async def commit(self) -> None:
         """Commit what has moved since the last time."""
         done = {
@@ -103,12 +108,15 @@ class Report:
                 async with asyncio.timeout(ASK_AFTER_SECONDS):
                     self._listed = await self._reader.ends(silent)
 
-    def _show(self) -> None:
+    def _known_lags(self) -> dict[int, int | None]:
         lags = {}
         for partition, position in self._positions().items():
             known = [self._reader.end(partition), self._listed.get(partition)]
             end = max((end for end in known if end is not None), default=None)
             lags[partition] = lag(end, position)
-        self._lags.show(lags)
+        return lags
+
+    def _show(self) -> None:
+        self._lags.show(self._known_lags())
         if self._newest_ms:
             self._metrics.newest_age.labels(self._role).set(time.time() - self._newest_ms / 1000)
