@@ -24,6 +24,7 @@ from server.settings import Settings
 
 log = structlog.get_logger(__name__)
 
+REMOVE_WAIT_S = 10.0
 _SCAN_COUNT = 1000
 
 
@@ -106,10 +107,10 @@ class Rebuilds:
         """Empty a board: its order, its position in the log, all its markers; viewers are told `reset`.
 
         It takes no results until it is rebuilt. The markers go under the rebuild's lock, while nobody can
-        write new ones. Raises `RebuildRefused`.
+        write new ones. Waits a while for a rebuild under way, then raises `RebuildRefused`.
         """
         keys = BoardKeys(season_id)
-        async with self.lock(season_id, f"remove-{new_epoch()}"):
+        async with self.lock(season_id, f"remove-{new_epoch()}", wait_s=REMOVE_WAIT_S):
             args: list[Argument] = [keys.events, new_epoch(), self._settings.log_length]
             await self._scripts.run(self._remove, keys.board, args)
             cursor = -1
@@ -119,15 +120,15 @@ class Rebuilds:
                     await self._redis.unlink(*markers)
 
     @contextlib.asynccontextmanager
-    async def lock(self, season_id: int, holder: str) -> AsyncIterator[None]:
-        """Hold the season's rebuild lock as `holder`; raises `RebuildRefused` where it is taken.
+    async def lock(self, season_id: int, holder: str, *, wait_s: float = 0.0) -> AsyncIterator[None]:
+        """Hold the season's rebuild lock as `holder`; raises `RebuildRefused` where it is still taken.
 
         It is renewed until the block ends. Where it gets lost all the same (Redis went back) the block goes
         on: the id in the keys keeps two rebuilds apart.
         """
         name, life = BoardKeys(season_id).lock, self._settings.rebuild_lock_s
-        lock = Lock(self._redis, name, timeout=life, blocking=False, thread_local=False)
-        if not await lock.acquire(token=holder):
+        lock = Lock(self._redis, name, timeout=life, thread_local=False)
+        if not await lock.acquire(token=holder, blocking=wait_s > 0, blocking_timeout=wait_s):
             other, left = await self._redis.get(name), await self._redis.pttl(name)
             raise RebuildRefused(
                 f"season {season_id} is being worked on by {text(other or b'another')}; wait until it is "

@@ -1,5 +1,6 @@
 """What viewers are told: one event a call that changed the board, in the channel and in the change log."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import orjson
@@ -133,6 +134,17 @@ async def test_a_removed_board_is_told_and_takes_nothing_before_it_is_rebuilt_f6
     assert reset["epoch"] != before.epoch
     assert await boards.position(SEASON.season_id) == (reset["epoch"], 1)
     assert await redis.keys("lb:*dedup*") == []
+
+
+async def test_a_removal_waits_for_a_rebuild_under_way(
+    boards: BoardStore, redis: Redis, maker: Maker
+) -> None:
+    async with boards.rebuilds.lock(SEASON.season_id, "a rebuild"):
+        removing = asyncio.create_task(boards.rebuilds.remove_board(SEASON.season_id))
+        await asyncio.wait({removing}, timeout=0.2)
+        assert await boards.applied(SEASON.season_id) is not None
+    await removing
+    assert await boards.applied(SEASON.season_id) is None
 
 
 async def test_a_board_that_was_removed_and_made_again_ranks_anew_with_the_same_matches_f6(
