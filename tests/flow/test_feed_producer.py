@@ -92,6 +92,14 @@ async def test_records_without_a_key_spread_over_the_partitions(
     assert {partition for partition, _, _ in await read_all(settings, 8)} == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("compression", ["gzip", "lz4", "snappy", "zstd"])
+async def test_compressed_records_are_read_as_they_were(settings: Settings, compression: str) -> None:
+    producer = ResultProducer(settings.model_copy(update={"compression": compression}), Metrics())
+    await producer.send([(b"7", b"%d" % number * 50) for number in range(100)])
+    await producer.stop()
+    assert [value for _, _, value in await read_all(settings, 100)] == [b"%d" % at * 50 for at in range(100)]
+
+
 async def test_nothing_to_send_is_sent_at_once(producer: ResultProducer) -> None:
     await producer.send([])
 
