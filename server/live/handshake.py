@@ -9,7 +9,7 @@ Neighbours: `web/server.py` gives both classes to uvicorn's `Config`; `endpoint`
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from httptools import HttpParserUpgrade
 from uvicorn._types import ASGISendEvent
@@ -107,18 +107,47 @@ class RankcastProtocol(WebSocketsSansIOProtocol):
 
 
 class RankcastHttp(HttpToolsProtocol):
-    """uvicorn's HTTP, two things added.
+    """uvicorn's HTTP, three things added.
 
-    The transport stands in each request's scope: a stream's stuck reader can be cut. And bytes that came in
-    one piece with the request for a WebSocket are passed on; uvicorn drops them.
+    A client has `HEAD_TIMEOUT_S` seconds for the head of a request: connections that never say anything do
+    not pile up. The transport stands in each request's scope: a stream's stuck reader can be cut. And bytes
+    that came in one piece with the request for a WebSocket are passed on; uvicorn drops them.
     """
 
+    HEAD_TIMEOUT_S: ClassVar[float] = 10.0
+
     _piece: bytes = b""
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has gone."""
+        self._have_head()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.HEAD_TIMEOUT_S, self.transport.abort)
+
+    def _have_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
     def on_message_begin(self) -> None:
         """Begin a request."""
+        self._expect_head()
         super().on_message_begin()
         self.scope["extensions"] = {TRANSPORT: cast(Any, self.transport)}
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is whole."""
+        self._have_head()
+        super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, and remember them while they are parsed."""

@@ -159,7 +159,7 @@ class Names:
     def _hear(self, data: bytes | str) -> None:
         try:
             told = orjson.loads(data)
-            names = {int(player): str(name) for player, name in told.items()}
+            names = {int(player): name for player, name in told.items() if isinstance(name, str)}
         except (ValueError, AttributeError) as error:
             log.warning("names_unreadable", error=str(error))
             return

@@ -40,7 +40,7 @@ class Sweep:
             settings.pong_timeout_s,
             settings.close_timeout_s,
         )
-        self._period_s = min(max(min(deadlines) / 5, _SHORTEST_S), _LONGEST_S)
+        self._period_s = min(max(min(deadlines) / 3, _SHORTEST_S), _LONGEST_S)
         self._names_kept = 0
 
     async def run(self) -> None:

@@ -1,6 +1,7 @@
 """A socket after its handshake: what is left of the handshake, client frames good and bad, dead lines."""
 
 import asyncio
+import contextlib
 import gc
 import socket
 import struct
@@ -11,7 +12,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
 from websockets.frames import Close, Opcode
 
-from tests.edge.clients import client, masked, raw
+from server.live.handshake import RankcastHttp
+from tests.edge.clients import REQUEST, client, masked, raw
 from tests.edge.stage import BOARD, connection_of, running
 from tests.waiting import until
 
@@ -191,6 +193,28 @@ async def test_a_socket_that_never_answers_the_close_is_cut() -> None:
         await viewer.send(PING_COMMAND * 30)
         await viewer.read_until(lambda: viewer.close)
         await until(lambda: not stage.server.server_state.connections)
+
+
+@pytest.mark.parametrize("said", [b"", REQUEST[:60]], ids=["nothing", "half a request"])
+async def test_a_connection_that_never_becomes_a_request_is_cut(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D15"""
+    monkeypatch.setattr(RankcastHttp, "HEAD_TIMEOUT_S", 0.2)
+    async with running(TEN) as stage:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
+        writer.write(said)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        await until(lambda: not stage.server.server_state.connections)
+        writer.close()
+
+
+async def test_the_time_for_a_request_ends_with_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RankcastHttp, "HEAD_TIMEOUT_S", 0.2)
+    async with running(TEN, heartbeat_ms=100) as stage, client(stage.port) as viewer:
+        await viewer.top()
+        await until(lambda: len(viewer.of("heartbeat")) == 5)
 
 
 async def test_nothing_is_sent_after_the_close() -> None:
