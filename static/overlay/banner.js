@@ -7,11 +7,14 @@ const MOST_WAITING = 3;
 export class Banner {
   /** @param {(player: string) => string|null} nameOf asked when a rank-up is shown: names may come after it */
   constructor(element, words, number, nameOf) {
-    this.nameOf = nameOf;
     this.element = element;
     this.words = words;
     this.number = number;
+    this.nameOf = nameOf;
     this.name = document.createElement("bdi");
+    this.said = document.createElement("span");
+    this.rank = document.createElement("b");
+    element.append(this.name, this.said, this.rank);
     this.waiting = [];
     this.event = null; // the one that is shown
   }
@@ -33,14 +36,14 @@ export class Banner {
     const event = (this.event = this.waiting.shift() ?? null);
     if (!event) return;
     this.refresh();
-    const rank = document.createElement("b");
-    rank.textContent = `#${this.number(event.after)}`;
-    const said = event.before === null ? this.words.enters : this.words.climbs;
-    this.element.replaceChildren(this.name, ` ${said} `, rank);
+    this.said.textContent = event.before === null ? this.words.enters : this.words.climbs;
+    this.rank.textContent = `#${this.number(event.after)}`;
     this.element.classList.add("shown");
-    setTimeout(() => {
-      this.element.classList.remove("shown");
-      setTimeout(() => this.next(), PAUSE_MS);
-    }, SHOW_MS);
+    setTimeout(() => this.hide(), SHOW_MS);
+  }
+
+  hide() {
+    this.element.classList.remove("shown");
+    setTimeout(() => this.next(), PAUSE_MS);
   }
 }

@@ -11,22 +11,23 @@ export const LIMIT = { least: 1, most: 100, usual: 10 };
 export const SCALE = { least: 0.5, most: 4, usual: 1 };
 
 const PLAYER = /^(0|-?[1-9]\d{0,18})$/;
+const BITS = 64;
+const TITLE = 80; // characters
 
 /** @typedef {{board: string|null, limit: number, player: string|null, theme: string, scale: number,
  *   columns: string[], title: string, lang: string, rankups: boolean}} Options */
 
 /** @param {URLSearchParams} asked @returns {Options} */
 export function read(asked) {
-  const player = asked.get("player");
   const columns = (asked.get("columns") ?? "").split(",").filter((name) => COLUMNS.includes(name));
   return {
     board: asked.get("board") || null,
     limit: Math.round(within(asked.get("limit"), LIMIT)),
-    player: player !== null && PLAYER.test(player) ? player : null,
+    player: player(asked.get("player")),
     theme: THEMES.includes(asked.get("theme")) ? asked.get("theme") : THEMES[0],
     scale: within(asked.get("scale"), SCALE),
     columns: columns.length ? [...new Set(columns)] : COLUMNS,
-    title: (asked.get("title") ?? "").trim().slice(0, 80),
+    title: [...(asked.get("title") ?? "").trim()].slice(0, TITLE).join("").trim(),
     lang: language(asked.get("lang")),
     rankups: asked.get("rankups") !== "0",
   };
@@ -44,7 +45,14 @@ export function address(options, origin) {
   if (options.title) said.set("title", options.title);
   if (options.lang !== "en") said.set("lang", options.lang);
   if (!options.rankups) said.set("rankups", "0");
-  return `${origin}/overlay${said.size || String(said) ? `?${said}` : ""}`.replaceAll("%2C", ",");
+  const query = String(said).replaceAll("%2C", ",").replaceAll("%3A", ":"); // for people to read
+  return `${origin}/overlay${query && `?${query}`}`;
+}
+
+/** A player's id as the protocol takes it, else null. */
+function player(text) {
+  if (text === null || !PLAYER.test(text)) return null;
+  return BigInt.asIntN(BITS, BigInt(text)) === BigInt(text) ? text : null;
 }
 
 function within(text, { least, most, usual }) {

@@ -13,6 +13,7 @@ const shown = document.getElementById("address");
 const preview = document.getElementById("preview");
 const scene = document.getElementById("scene");
 const copied = document.getElementById("copied");
+const none = document.getElementById("none");
 const WIDTH = 1920;
 
 let timer = 0;
@@ -30,7 +31,8 @@ function typed() {
 }
 
 function fill(options) {
-  for (const name of ["board", "title", "limit", "scale", "lang"]) form.elements[name].value = options[name] ?? "";
+  for (const name of ["board", "title", "limit", "scale", "lang"])
+    form.elements[name].value = options[name] ?? "";
   form.elements.player.value = options.player ?? "";
   form.elements.theme.value = options.theme;
   for (const box of form.elements.columns) box.checked = options.columns.includes(box.value);
@@ -41,13 +43,16 @@ function update() {
   const options = typed();
   const player = form.elements.player;
   player.setCustomValidity(player.value.trim() && !options.player ? "A whole number, such as 42 or -7" : "");
-  player.setAttribute("aria-invalid", String(!player.validity.valid));
   shown.value = address(options, location.origin);
   copied.textContent = "";
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    if (preview.src !== shown.value) preview.src = shown.value;
-  }, PREVIEW_MS);
+  timer = setTimeout(() => show(shown.value), PREVIEW_MS);
+}
+
+/** Replaces the preview, so that the browser's way back leads out of this page and not through all that was typed. */
+function show(url) {
+  const place = preview.contentWindow.location;
+  if (place.href !== url) place.replace(url);
 }
 
 function fit() {
@@ -57,18 +62,20 @@ function fit() {
 async function copy() {
   try {
     await navigator.clipboard.writeText(shown.value);
+    copied.textContent = "Copied.";
   } catch {
     shown.select(); // without a secure origin there is no clipboard to write to
-    document.execCommand("copy");
+    copied.textContent = document.execCommand("copy") ? "Copied." : "Copy the marked address by hand.";
   }
-  copied.textContent = "Copied.";
 }
 
 async function boards() {
   try {
     const { seasons } = await (await fetch("/seasons")).json();
+    if (!seasons.length) none.textContent = "There is no season yet.";
     return seasons;
   } catch {
+    none.textContent = "The server is away: load this page again later.";
     return [];
   }
 }
@@ -83,7 +90,9 @@ function choice(value, text) {
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 form.elements.lang.replaceChildren(...LANGUAGES.map((lang) => choice(lang, names.of(lang))));
 const seasons = await boards();
-form.elements.board.replaceChildren(...seasons.map((season) => choice(season.board, `${season.name} (${season.board})`)));
+form.elements.board.replaceChildren(
+  ...seasons.map((season) => choice(season.board, `${season.board} · ${season.name}`)),
+);
 
 const start = read(new URLSearchParams(location.search));
 fill({ ...start, board: start.board ?? seasons[0]?.board });

@@ -1,5 +1,6 @@
 /** The few words an overlay says, by language, and its numbers. Another language gets English words, its own digits. */
 
+// prettier-ignore
 const WORDS = {
   en: { climbs: "climbs to", enters: "enters at", waiting: "Waiting for the first result", unknown: "There is no board" },
   de: { climbs: "steigt auf", enters: "steigt ein auf", waiting: "Noch kein Ergebnis", unknown: "Es gibt kein Board" },

@@ -1,12 +1,22 @@
-"""What the client's tests need: Node, and the tools that are installed beside its tests."""
+"""What these tests need: Node and the tools beside its tests; a browser and a stage for the pages.
+
+Browser and stage live as long as the run, in the loop of the session: tests that use them run there too.
+"""
 
 import shutil
 import subprocess
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
 
+from server.embedded.postgres import Postgres
+from server.embedded.tansu import Tansu
 from tests.browser.following import JS
+from tests.browser.pages import Pages, chromium_at
+from tests.browser.stage import Stage, stage_at
 from tests.services import missing
 
 OLDEST_NODE = 20
@@ -36,3 +46,28 @@ def tools(node: str) -> Path:
             missing(f"npm cannot install the tools of {lock}:\n{done.stderr}")
         installed.touch()
     return place / ".bin"
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """One Chromium for the run."""
+    async with chromium_at(chromium) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def stage(services_folder: Path, postgres: Postgres, kafka: Tansu) -> AsyncIterator[Stage]:
+    """One Rankcast for the pages' tests; each takes a board of its own."""
+    place = services_folder / "pages"
+    place.mkdir()
+    async with stage_at(place, postgres.address, kafka.address) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pages(browser: Browser, stage: Stage) -> AsyncIterator[Pages]:
+    """Opens pages; what their consoles complain about, the policy too, fails the test."""
+    made = Pages(browser, stage.rankcast.url)
+    yield made
+    await made.close()
+    assert made.unforgiven() == []
