@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     fetch_max_bytes: int = Field(
         4_194_304, ge=65_536, description="bytes of one partition in one answer of the broker"
     )
+    fetch_wait_ms: int = Field(
+        100, ge=1, le=1000, description="how long Kafka may hold a read that has nothing yet, in milliseconds"
+    )
     topic_replicas: int = Field(3, ge=1, description="copies of a topic that we create, at most one a broker")
     consumer_groups: bool = Field(
         True, description="share the partitions with other processes; off: this one reads all of them"

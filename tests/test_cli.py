@@ -439,12 +439,17 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
         return False
 
 
-def test_only_a_broker_of_ours_is_read_without_a_group() -> None:
-    from server.commands.serve import without_groups  # noqa: PLC0415
+def test_only_a_broker_of_ours_is_read_without_a_group_and_made_to_look_often() -> None:
+    from server.commands.serve import for_own_broker  # noqa: PLC0415
 
-    assert not without_groups(Settings(kafka_bootstrap="127.0.0.1:1"), Settings()).consumer_groups
-    assert without_groups(Settings(), Settings(kafka_bootstrap="kafka:9092")).consumer_groups
-    assert without_groups(Settings(consumer_groups=True), Settings(consumer_groups=True)).consumer_groups
+    def read(settings: Settings, named: Settings) -> tuple[bool, int]:
+        made = for_own_broker(settings, named)
+        return made.consumer_groups, made.fetch_wait_ms
+
+    asked = Settings(consumer_groups=True, fetch_wait_ms=50)
+    assert read(Settings(kafka_bootstrap="127.0.0.1:1"), Settings()) == (False, 20)
+    assert read(Settings(), Settings(kafka_bootstrap="kafka:9092")) == (True, 100)
+    assert read(asked, asked) == (True, 50)
 
 
 def test_the_demo_leaves_other_peoples_kafka_alone_unless_asked_for() -> None:

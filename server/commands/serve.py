@@ -49,7 +49,7 @@ async def _serve_on(
     services: Services, named: Settings, roles: frozenset[str], ending: "_Ending", say: Say
 ) -> None:
     life = Life()
-    settings = without_groups(services.settings, named)
+    settings = for_own_broker(services.settings, named)
     app = create_app(settings, roles, life, demo=plays_demo(named, roles))
     server = Server(app, settings, life)
 
@@ -81,11 +81,18 @@ def plays_demo(named: Settings, roles: frozenset[str]) -> bool:
     return named.kafka_bootstrap is None or "demo" in named.model_fields_set
 
 
-def without_groups(settings: Settings, named: Settings) -> Settings:
-    """A broker that we started has no reader but us: joining a group would only cost its seconds."""
-    if named.kafka_bootstrap is not None or "consumer_groups" in named.model_fields_set:
+def for_own_broker(settings: Settings, named: Settings) -> Settings:
+    """A broker that we started, as it wants to be read.
+
+    It has no reader but us: joining a group would only cost its seconds. And where Kafka answers a read that
+    waits as soon as there is a record, it looks only twice in the time for which it may hold one.
+    """
+    if named.kafka_bootstrap is not None:
         return settings
-    return settings.model_copy(update={"consumer_groups": False})
+    wanted = {"consumer_groups": False, "fetch_wait_ms": 20}
+    return settings.model_copy(
+        update={name: value for name, value in wanted.items() if name not in named.model_fields_set}
+    )
 
 
 async def _announce(server: Server, services: Services, roles: frozenset[str], say: Say) -> None:

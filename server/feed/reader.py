@@ -22,7 +22,7 @@ from server.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-LONG_POLL_MS = 100
+ANSWER_MS = 80  # longer than an answer is on its way
 VERIFY_SECONDS = 1.0
 COMMIT_SECONDS = 5.0
 START_SECONDS = 120.0
@@ -51,6 +51,7 @@ class LogReader:
     ) -> None:
         self._settings = settings
         self._most = most
+        self._held_ms = settings.fetch_wait_ms + ANSWER_MS  # how old an answer's news can be
         self._watch = watch
         self._state = state
         self._topic = state.identity.topic
@@ -139,14 +140,16 @@ class LogReader:
         answered_ms: int | None = None
         if self.holds(partition):
             answered_ms = self._consumer.last_poll_timestamp(self._tp(partition))
-        return None if answered_ms is None else max(0, time.time() * 1000 - answered_ms + LONG_POLL_MS) / 1000
+        if answered_ms is None:
+            return None
+        return max(0, time.time() * 1000 - answered_ms + self._held_ms) / 1000
 
     def heard_since(self, partition: int, then: float) -> bool:
         """Whether a fetch that was sent after `then` (Unix seconds) has been answered."""
         if not self.holds(partition):
             return False
         answered_ms: int | None = self._consumer.last_poll_timestamp(self._tp(partition))
-        return answered_ms is not None and answered_ms > then * 1000 + LONG_POLL_MS
+        return answered_ms is not None and answered_ms > then * 1000 + self._held_ms
 
     async def starts(self, partitions: Iterable[int]) -> dict[int, int]:
         """The first offset that the log still has, by partition. Raises KafkaError."""
@@ -241,7 +244,7 @@ class LogReader:
             enable_auto_commit=False,
             auto_offset_reset="none",  # a jump over what retention took must not go unseen
             isolation_level="read_committed",
-            fetch_max_wait_ms=LONG_POLL_MS,
+            fetch_max_wait_ms=settings.fetch_wait_ms,
             max_partition_fetch_bytes=settings.fetch_max_bytes,
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=session_ms // 4,
