@@ -20,6 +20,7 @@ class Name(StrEnum):
     INGEST = "ingest"
     LATENCY = "latency"
     FANOUT = "fanout"
+    SUBMIT = "submit"
     ORDER = "order"
     MIRROR = "mirror"
     ARCHIVE = "archive"
@@ -32,8 +33,8 @@ def main(
     """Run benchmarks, each on services that it starts and stops itself; print their tables as Markdown.
 
     ingest: results a second from Kafka to Redis, beside the naive way. latency: from produce to the frame at
-    a viewer. fanout: CPU of a frame, memory of a viewer. order: ranks in memory. mirror: a big board, read
-    and followed. archive: PostgreSQL.
+    a viewer. fanout: CPU of a frame, memory of a viewer. submit: what a result costs in Redis. order: ranks
+    in memory. mirror: a big board, read and followed. archive: PostgreSQL.
     """
     interruptible()
     began = time.monotonic()

@@ -106,6 +106,7 @@ async def rankcast(stack: Stack, roles: str = ROLES, **variables: str) -> AsyncI
         "RANKCAST_PORT": str(port),
         "RANKCAST_DEMO": "false",
         "RANKCAST_CONSUMER_GROUPS": "false",
+        "RANKCAST_FETCH_WAIT_MS": "20",  # as `serve` has it with a broker of its own
         "RANKCAST_LOG_LEVEL": "warning",
         **variables,
     }
@@ -117,6 +118,7 @@ async def rankcast(stack: Stack, roles: str = ROLES, **variables: str) -> AsyncI
             env=environment,
             stdout=out,
             stderr=out,
+            start_new_session=True,  # the kernel may share cores out by session: none shares ours
         )
     try:
         found = Rankcast(f"http://127.0.0.1:{port}", process.pid)

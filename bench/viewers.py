@@ -61,6 +61,7 @@ def view(pipe: Connection, wanted: Crowding) -> None:
 
     Says `ready` when all have their first frame; each `take` is answered by what was seen since the last.
     """
+    os.setsid()  # the kernel may share cores out by session: the viewers do not take their sender's
     every = max(1, wanted.count // wanted.lookers)
     viewers = {}
     poll = select.epoll()
