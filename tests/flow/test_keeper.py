@@ -240,17 +240,15 @@ async def test_rebuilds_while_results_keep_coming_lose_none_and_count_none_twice
     sizes = []
 
     async def look() -> None:
-        while True:
+        while not stop.is_set():
             sizes.append(await flow.redis.zcard(BoardKeys(12).zset))
-            await asyncio.sleep(0)
 
     await until(lambda: flow.redis.zcard(BoardKeys(12).zset))
     looking = asyncio.create_task(look())
     for _ in range(3):
         await rebuilder_of(flow).rebuild(12)
     stop.set()
-    await feeding
-    looking.cancel()
+    await asyncio.gather(feeding, looking)
     await flow.on_board(season, dict.fromkeys(range(100), sent))
     await flow.stored(season, 100 * sent)
     assert await flow.totals(season) == await flow.points(season)
