@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 ROLE = "ingest"
 READ_SECONDS = 0.1
+IDLE_SHARE = 0.7  # of the longest time that `applied` may stand still: a round comes on top
 RESOLVE_SECONDS = 2.0
 
 
@@ -87,6 +88,8 @@ class IngestSession:
             self._report.check()
             if self._watching.done():
                 await self._watching
+            if self._reader.has_fresh:
+                self._watch.wake()
             self._steer()
             due = self._due(await self._reader.read(READ_SECONDS))
             decoded = [(await self._decoded(fetch), boards) for fetch, boards in due]
@@ -192,7 +195,7 @@ class IngestSession:
 
     def _idle_tasks(self) -> list[_Task]:
         """Empty ranges for boards that got nothing of late: one whose `applied` stands still looks dead."""
-        now, every = time.monotonic(), self._settings.applied_every_s / 2
+        now, every = time.monotonic(), self._settings.applied_every_s * IDLE_SHARE
         tasks = []
         for number, places in self._watch.partitions.items():
             for season_id in places.idle(now, every):
@@ -242,7 +245,7 @@ class IngestSession:
             places.done(season.season_id, answer.applied, now)
         elif answer.kind == "wait":
             places.wait(season.season_id, answer.applied, now, random.random())
-            self._metrics.retries.labels(ROLE, "archive_behind").inc()
+            self._metrics.retries.labels(ROLE, "wait").inc()
         elif answer.kind == "seek" and not self._watch.below_start(task.span.partition, answer.applied):
             log.info("board_went_back", **where, offset=answer.applied, expected=task.span.start)
             places.back(season.season_id, answer.applied)

@@ -24,6 +24,7 @@ log = structlog.get_logger(__name__)
 
 ANSWER_MS = 80  # longer than an answer is on its way
 VERIFY_SECONDS = 1.0
+SILENT_SECONDS = 30.0
 COMMIT_SECONDS = 5.0
 START_SECONDS = 120.0
 METADATA_AGE_MS = 10_000
@@ -62,6 +63,7 @@ class LogReader:
         self._resting: set[int] = set()  # partitions of which nothing is fetched at present
         self._pending: asyncio.Task[dict[TopicPartition, list[Any]]] | None = None
         self._verified = 0.0
+        self._read_at = self._reading_since = time.monotonic()
 
     @property
     def identity(self) -> LogIdentity:
@@ -95,6 +97,11 @@ class LogReader:
     def holds(self, partition: int) -> bool:
         """Whether the partition is this process's."""
         return self._tp(partition) in self._consumer.assignment()
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether partitions have come to this process that wait for their position."""
+        return bool(self._fresh)
 
     def take_fresh(self) -> set[int]:
         """Partitions that have come to this process and are not read before `begin` names a position."""
@@ -178,6 +185,7 @@ class LogReader:
             reading, self._pending = self._pending, None
             records = reading.result()
         fetches = await self._ranges(records)
+        self._check_silence()
         if fetches or time.monotonic() - self._verified > VERIFY_SECONDS:
             await self._verify()
         return fetches
@@ -195,6 +203,22 @@ class LogReader:
                 await self._consumer.commit(held)
         except (KafkaError, TimeoutError) as error:
             log.info("not_committed", group=self._group, error=repr(error))
+
+    def _check_silence(self) -> None:
+        """Raise KafkaError for a partition that was not told of for long though it was asked for throughout.
+
+        aiokafka may wait for ever on a broker that went and came back; a new consumer does not.
+        """
+        now = time.monotonic()
+        if now - self._read_at > 10 * VERIFY_SECONDS:  # nobody read for a while, so nothing was fetched
+            self._reading_since = now
+        self._read_at = now
+        if now - self._reading_since < SILENT_SECONDS:
+            return
+        for partition in self._at.keys() - self._resting:
+            ago = self.heard_ago(partition)
+            if ago is None or ago > SILENT_SECONDS:
+                raise KafkaError(f"the broker did not tell of partition {partition} for {SILENT_SECONDS:g} s")
 
     async def _verify(self) -> None:
         state = await self._watch.look()

@@ -153,6 +153,25 @@ def _lag(flow: Flow) -> float:
     return sum(flow.metric("lag_records", role="ingest", partition=str(partition)) for partition in range(4))
 
 
+async def test_a_stop_waits_for_no_redis_and_says_how_much_is_left(
+    make_settings: Make, own_valkey: Valkey
+) -> None:
+    async with open_flow(make_settings(redis_url=own_valkey.address)) as flow:
+        season = await flow.season(make_season("sum"))
+        flow.persist()
+        ingest = flow.ingest()
+        await flow.opened(ingest, season)
+        await own_valkey.stop()
+        await numbered(flow, season, 300)
+        await until(lambda: "Redis" in (ingest.problem or ""))
+        assert 0 < await ingest.drained(2.0) <= 300
+        async with asyncio.timeout(8):
+            await flow.stop(ingest)
+        await own_valkey.start()
+        flow.ingest()
+        await until(lambda: _points(flow, season, 300))
+
+
 async def test_a_redis_that_comes_back_empty_is_rebuilt_from_postgresql_f12(
     make_settings: Make, own_valkey: Valkey
 ) -> None:
