@@ -5,6 +5,7 @@ Owns the signals and what is printed. Never opens a resource of a role: `web/app
 
 import asyncio
 import contextlib
+import gc
 import signal
 from collections.abc import Callable, Iterator
 
@@ -52,6 +53,7 @@ async def _serve_on(
     settings = for_own_broker(services.settings, named)
     app = create_app(settings, roles, life, demo=plays_demo(named, roles))
     server = Server(app, settings, life)
+    _keep_imports_out_of_collections()
 
     def stop() -> None:
         if not life.stopping.is_set():
@@ -93,6 +95,12 @@ def for_own_broker(settings: Settings, named: Settings) -> Settings:
     return settings.model_copy(
         update={name: value for name, value in wanted.items() if name not in named.model_fields_set}
     )
+
+
+def _keep_imports_out_of_collections() -> None:
+    """Modules stay for ever, yet looking through them again and again would hold the event loop for 50 ms."""
+    gc.collect()
+    gc.freeze()
 
 
 async def _announce(server: Server, services: Services, roles: frozenset[str], say: Say) -> None:
