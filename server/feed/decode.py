@@ -18,6 +18,7 @@ from server.feed.partitioner import partition_of
 from server.feed.reader import Fetch
 
 SLICE = 500
+FEW = 50
 LOOKED_AT = 20
 
 Peek = Callable[[int], Season | None]
@@ -75,8 +76,10 @@ async def decode(
     records = fetch.records
     unknown: list[tuple[Any, RawResult]] = []
     for first in range(0, len(records), SLICE):
-        unknown += _decode(records[first : first + SLICE], decoded, peek, check_key)
-        await asyncio.sleep(0)
+        some = records[first : first + SLICE]
+        unknown += _decode(some, decoded, peek, check_key)
+        if len(some) >= FEW:  # a turn of the loop may take longer than a few records
+            await asyncio.sleep(0)
     if unknown:
         # one answer for the whole range: what covers the range must not have refused half of a season
         seasons = await resolve({raw.season_id for _, raw in unknown})
