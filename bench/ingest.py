@@ -35,17 +35,21 @@ PROCESSES = {TOGETHER: [ROLES], APART: ["web", "ingest", "persist,keeper"]}
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured: results of a burst, of one of the naive way's, bursts of each kind, and which."""
+    """How much is measured: results of a burst, of one of the naive way's, bursts of each kind, and which.
+
+    Each board is filled with `players` first.
+    """
 
     burst: int
     naive_burst: int
     runs: int
+    players: int
     operators: tuple[str, ...]
     setups: tuple[str, ...]
 
 
-FULL = Size(50_000, 10_000, 3, ("best", "sum"), (TOGETHER, APART))
-QUICK = Size(30_000, 5_000, 1, ("best",), (APART,))
+FULL = Size(50_000, 5_000, 3, PLAYERS, ("best", "sum"), (TOGETHER, APART))
+QUICK = Size(20_000, 2_000, 1, PLAYERS // 5, ("best",), (APART,))
 
 
 @dataclass(frozen=True)
@@ -202,8 +206,8 @@ class Bench:
                     await self._season(setup, stack, season, bursts)
 
     async def _season(self, setup: str, stack: Stack, season: Season, bursts: Bursts) -> None:
-        population, operator = Population(season), season.operator
-        self.say(f"{setup}: {operator}, a board of {PLAYERS:,} players")
+        population, operator = Population(season, self.size.players), season.operator
+        self.say(f"{setup}: {operator}, a board of {self.size.players:,} players")
         await bursts.run(season, population.debut())
         if setup == self.size.setups[-1]:
             self.found.fresh[operator] = await self._runs(
@@ -229,7 +233,7 @@ class Bench:
             for season_id, operator in enumerate(self.size.operators, 1):
                 season = running_season(season_id, operator)
                 await redis.copy(f"lb:{{{season.board}}}", "naive:board", replace=True)
-                await send(producer, Population(season, seed=season_id + 7).matches(2 * burst * runs))
+                await send(producer, Population(season, self.size.players).matches(2 * burst * runs))
                 loop: list[float] = []
                 pipelined: list[float] = []
                 for number in range(runs):
@@ -279,10 +283,10 @@ def speeds(size: Size, found: Found) -> Table:
     fresh = found.fresh.values()
     add("a board made within the last hour: in Redis", ([run.board for run in runs] for runs in fresh))
     table.notes += [
-        f"Bursts of {size.burst:,} results of {PLAYERS:,} players, from the sending of the first one to the",
-        "arrival of the last one, while ingest, persist and web (a mirror, a viewer of the top 100) work on",
-        f"the cores of the services. The naive way ({size.naive_burst:,} results) had the machine to itself",
-        "and kept nothing in PostgreSQL.",
+        f"Bursts of {size.burst:,} results of {size.players:,} players, from the sending of the first one to",
+        "the arrival of the last one, while ingest, persist and web (a mirror, a viewer of the top 100) work",
+        f"on the cores of the services. The naive way ({size.naive_burst:,} results) had the machine to",
+        "itself and kept nothing in PostgreSQL.",
     ]
     return table
 

@@ -7,6 +7,7 @@ Neighbours: `viewers.py` holds the sockets in another process, `stack.py` runs e
 """
 
 import asyncio
+import gc
 import multiprocessing
 import time
 import uuid
@@ -17,7 +18,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from bench.load import Population, Record, record, running_season
+from bench.load import PLAYERS, Population, Record, record, running_season
 from bench.report import Say, Table, spread
 from bench.stack import ROLES, CpuTimes, Rankcast, Stack, of_services, rankcast, services
 from bench.viewers import Crowding, Seen, view
@@ -32,8 +33,23 @@ SOCKETS, LOOKERS, LIMIT = 1_000, 20, 100
 PROBES, PROBES_S = 50, 40
 PROBE_POINTS = 1_000_000
 CHUNKS_S = 100
-WARM_SECONDS, RUN_SECONDS, RUNS = 3.0, 10.0, 3
-SETTLE_SECONDS = 2.0
+WARM_SECONDS, SETTLE_SECONDS = 3.0, 1.5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured: runs of so many seconds on a board of so many players, and by which processes."""
+
+    runs: int
+    seconds: float
+    players: int
+    setups: dict[str, list[str]]
+
+
+TOGETHER = {"all roles in one process": [ROLES]}
+APART = {"a process for each role": ["web", "ingest", "persist,keeper"]}
+FULL = Size(3, 8.0, PLAYERS, TOGETHER | APART)
+QUICK = Size(1, 4.0, PLAYERS // 5, TOGETHER)
 
 
 @dataclass
@@ -165,9 +181,11 @@ async def ask(pipe: Connection) -> Seen:
     return seen
 
 
-async def measure(stack: Stack, processes: list[tuple[str, Rankcast]], season: Season, say: Say) -> list[Run]:
-    """Fill the board, seat the viewers, and measure some runs."""
-    population = Population(season)
+async def measure(stack: Stack, processes: list[tuple[str, Rankcast]], size: Size, say: Say) -> list[Run]:
+    """Fill a board, seat the viewers, and measure some runs."""
+    season = running_season(1, "sum")
+    await stack.create_board(season)
+    population = Population(season, size.players)
     probes = Probes(season, [10**12 + number for number in range(PROBES)])
     producer = ResultProducer(stack.settings, Metrics())
     await producer.start()
@@ -186,17 +204,19 @@ async def measure(stack: Stack, processes: list[tuple[str, Rankcast]], season: S
         async with viewers(int(web.url.rsplit(":", 1)[1]), season, probes.players) as pipe:
             say("warming up")
             await send(producer, population, probes, WARM_SECONDS)
-            for number in range(RUNS):
-                say(f"run {number + 1} of {RUNS}")
+            for number in range(size.runs):
+                say(f"run {number + 1} of {size.runs}")
                 await asyncio.sleep(SETTLE_SECONDS)
                 probes.sent.clear()
                 board.seen.clear()
                 await ask(pipe)
+                gc.collect()
+                gc.freeze()  # a sender that pauses would be taken for a late frame
                 times = CpuTimes([*of_services(stack), *((name, it.pid) for name, it in processes)])
-                await send(producer, population, probes, RUN_SECONDS)
+                await send(producer, population, probes, size.seconds)
                 cpu = times.used()
                 await asyncio.sleep(SETTLE_SECONDS)
-                runs.append(reckon(probes, board, await ask(pipe), RUN_SECONDS, cpu))
+                runs.append(reckon(probes, board, await ask(pipe), size.seconds, cpu))
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
@@ -211,7 +231,7 @@ async def filled(url: str, season: Season, players: int) -> None:
             await asyncio.sleep(0.1)
 
 
-async def one_setup(roles: list[str], say: Say) -> list[Run]:
+async def one_setup(roles: list[str], size: Size, say: Say) -> list[Run]:
     """Runs with a process for each of `roles`, the first of which serves the viewers."""
     async with AsyncExitStack() as open_:
         say("starting")
@@ -220,26 +240,22 @@ async def one_setup(roles: list[str], say: Say) -> list[Run]:
             (own if len(roles) > 1 else "Rankcast", await open_.enter_async_context(rankcast(stack, own)))
             for own in roles
         ]
-        season = running_season(1, "sum")
-        await stack.create_board(season)
-        return await measure(stack, processes, season, say)
+        return await measure(stack, processes, size, say)
 
 
 def run(quick: bool, say: Say) -> list[Table]:
     """Measure with all roles in one process and, unless `quick`, with each in its own."""
-    columns = {"all roles in one process": [ROLES]}
-    if not quick:
-        columns["a process for each role"] = ["web", "ingest", "persist,keeper"]
-    found = [asyncio.run(one_setup(roles, say)) for roles in columns.values()]
+    size = QUICK if quick else FULL
+    found = [asyncio.run(one_setup(roles, size, say)) for roles in size.setups.values()]
     table = Table(
         f"Produce to frame: {RESULTS_S:,} results/s, {SOCKETS:,} sockets on the top {LIMIT}",
-        ("", *columns),
+        ("", *size.setups),
     )
     for name, figures in rows(found).items():
         table.add(name, *figures)
     table.notes.append(
-        f"Median (least to most) of {RUNS} runs of {RUN_SECONDS:g} s; {PROBES_S} probe results a second, "
-        f"each seen by {LOOKERS} of the sockets. Sender and viewers run on the same cores."
+        f"Median (least to most) of {size.runs} runs of {size.seconds:g} s; {PROBES_S} probe results a "
+        f"second, each seen by {LOOKERS} of the sockets. Sender and viewers run on the same cores."
     )
     return [table]
 

@@ -4,6 +4,7 @@ Owns the players, how often each plays and how well, and the records' bytes. Nev
 Neighbours: `ingest.py` and `latency.py` send these through Kafka.
 """
 
+import os
 import time
 import uuid
 
@@ -58,7 +59,7 @@ class Population:
         luck = self._dice.lognormal(0.0, 0.7, len(who))
         points = np.minimum(1 + 10 * self._skill[who] * luck, 1_000).astype(np.int64)
         now_us = time.time_ns() // 1_000
-        ids = self._dice.bytes(16 * len(who))
+        ids = os.urandom(16 * len(who))  # a match is never played twice
         return [
             record(
                 self._season.season_id,

@@ -5,6 +5,7 @@ processes of a machine share. Never judges: `latency.py` knows when what was sen
 """
 
 import base64
+import gc
 import os
 import select
 import socket
@@ -73,6 +74,8 @@ def view(pipe: Connection, wanted: Crowding) -> None:
     while crowd.seen.frames < wanted.count:
         crowd.read(poll.poll(LOOK_SECONDS))
     crowd.take()
+    gc.collect()
+    gc.freeze()  # viewers who pause would be taken for late frames
     pipe.send("ready")
     while True:
         crowd.read(poll.poll(LOOK_SECONDS))
