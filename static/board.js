@@ -1,70 +1,298 @@
-/** The live board's page: chooses the board, shows what the client hands over. Knows no protocol. */
+/**
+ * The live board's page: joins the client's views with the parts that draw them.
+ *
+ * Owns: which board and which player are followed. Knows no protocol (rankcast.js) and draws nothing (board/).
+ */
 
 import { connect } from "./rankcast.js";
+import { Announcer } from "./board/announce.js";
+import { Around } from "./board/around.js";
+import { Demo, demoState } from "./board/demo.js";
+import { byId, make, setData, setHidden, setText } from "./board/dom.js";
+import { Facts } from "./board/facts.js";
+import { Feed, newsOf, newsOfRankUp } from "./board/feed.js";
+import { Flags } from "./board/flags.js";
+import { History } from "./board/history.js";
+import { Names } from "./board/names.js";
+import { Notice } from "./board/notice.js";
+import { recall, remember } from "./board/own.js";
+import {
+  aroundParts,
+  button,
+  demoParts,
+  factsParts,
+  noticeParts,
+  part,
+  pinParts,
+  searchParts,
+} from "./board/parts.js";
+import { Pin } from "./board/pin.js";
+import { follow } from "./board/pulse.js";
+import { Search } from "./board/search.js";
+import { allSeasons, asked, keepInAddress } from "./board/season.js";
+import { standing } from "./board/standing.js";
+import { Table } from "./board/table.js";
+import { themeSwitch } from "./board/theme.js";
 
-const DAY_MS = 86_400_000;
-const element = (id) => document.getElementById(id);
+/** @import { AroundView, Refusal, Stop, TopView } from './rankcast.js' */
+/** @import { State as DemoState } from './board/demo.js' */
+/** @import { Season } from './board/season.js' */
 
-/** The board of the address (`?board=s12`), else that of the first season. */
-async function chosenSeason() {
-  const wanted = new URLSearchParams(location.search).get("board");
-  const answer = await fetch("/seasons");
-  if (!answer.ok) throw new Error(`the seasons cannot be read (${answer.status})`);
-  const { seasons } = await answer.json();
-  const found = wanted ? seasons.find((season) => season.board === wanted) : seasons[0];
-  return found ?? { board: wanted, name: wanted };
+const LIMIT = 100;
+const LOOK_MS = 1_000; // what tells of time is told anew so often
+const RETRY_MS = 2_000;
+
+class Page {
+  #season;
+  #seasons;
+  #board;
+  #client = connect();
+  #flags = new Flags();
+  #history = new History();
+  #names = new Names();
+  /** @type {TopView | null} */
+  #top = null;
+  /** @type {AroundView | null} */
+  #around = null;
+  /** @type {Refusal | null} */
+  #refusal = null;
+  /** @type {string | null} */
+  #player = null;
+  /** @type {Demo | null} */
+  #demo = null;
+  /** @type {Stop} */
+  #leave = () => {};
+  #facts = new Facts(factsParts());
+  #notice;
+  #announcer = new Announcer(part("announcer"));
+  #table;
+  #panel;
+  #feed;
+  #pin;
+
+  /** @param {string} board @param {Season | null} season @param {Season[]} seasons @param {Notice} notice */
+  constructor(board, season, seasons, notice) {
+    this.#notice = notice;
+    this.#season = season;
+    this.#seasons = seasons;
+    this.#board = this.#client.board(board);
+    const flagOf = this.#flags.of;
+    const onchoose = (/** @type {string} */ player) =>
+      this.choose(player === this.#player ? null : player, null);
+    this.#table = new Table(part("rows"), { flagOf, onchoose });
+    this.#feed = new Feed(part("feed"), { flagOf, onchoose: (player) => this.choose(player, null) });
+    this.#panel = new Around(aroundParts(), { flagOf, onchoose: (player) => this.choose(player, null) });
+    this.#pin = new Pin(pinParts(), {
+      onshow: () => this.#reveal(),
+      onleave: () => this.choose(null, null),
+    });
+    button("leave").addEventListener("click", () => this.choose(null, null));
+    new Search(searchParts(), {
+      flagOf,
+      find: (query, signal) => find(query, season, signal),
+      onchoose: (player, name) => this.choose(player, name),
+    });
+  }
+
+  /** Follows the board from now on. */
+  start() {
+    this.#client.onstate(() => this.#showState());
+    const onerror = (/** @type {Refusal} */ refusal) => this.#refused(refusal);
+    this.#board.top({ limit: LIMIT, onerror }, (view) => this.#showTop(view));
+    this.#board.rankups((event) => {
+      this.#feed.add([newsOfRankUp({ ...event, name: event.name ?? this.#names.of(event.player) })]);
+    });
+    if (this.#season) follow(this.#season.id, (pulse) => this.#facts.pulse(pulse));
+    addEventListener("scroll", () => this.#showPin(), { passive: true });
+    setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** @param {DemoState} state */
+  async playDemo(state) {
+    this.#demo = new Demo(demoParts(), state, this.#flags.of);
+    if (!(await this.#flags.load())) return;
+    part("page").classList.add("with-flags");
+    this.#table.refreshFlags();
+    this.#panel.refreshFlags();
+  }
+
+  /**
+   * Follows another player, or nobody.
+   * @param {string | null} player @param {string | null} name where it is known already
+   */
+  choose(player, name) {
+    this.#leave();
+    this.#player = player;
+    this.#around = null;
+    remember(this.#board.name, player);
+    keepInAddress(player);
+    this.#table.choose(player);
+    this.#announcer.take(null);
+    const known = name ?? this.#names.of(player ?? "");
+    this.#panel.open(player, known, this.#flags.of(player ?? ""));
+    setHidden(part("invitation"), player !== null);
+    this.#showPin();
+    if (player === null) return;
+    this.#showTrend();
+    const radius = matchMedia("(max-width: 60rem)").matches ? 2 : 5;
+    this.#leave = this.#board.around(player, { radius }, (view) => this.#showAround(view));
+  }
+
+  // -- what comes
+
+  /** @param {TopView} view */
+  #showTop(view) {
+    const before = this.#top;
+    const other = before !== null && view.epoch !== before.epoch;
+    if (other && view.total < before.total) {
+      this.#history.clear(); // it begins anew
+      this.#feed.clear();
+    }
+    this.#top = view;
+    this.#refusal = null;
+    this.#table.show(view.rows, view.changes.first || other);
+    this.#history.noteAll(view.rows, Date.now());
+    this.#names.learn(view.rows);
+    setData(part("board"), "position", `${view.epoch}-${view.version}`);
+    this.#facts.view(view);
+    this.#demo?.seen(view.rows);
+    this.#feed.add(other ? [] : newsOf(view));
+    this.#showState();
+    this.#showPin();
+  }
+
+  /** @param {AroundView} view */
+  #showAround(view) {
+    this.#around = view;
+    this.#names.learn(view.rows);
+    setData(part("neighbours"), "position", `${view.epoch}-${view.version}`);
+    if (view.own) this.#history.note(view.player, view.own.rank, Date.now());
+    this.#panel.show(view, this.#flags.of(view.player));
+    this.#announcer.take(view);
+    this.#showTrend();
+    this.#showPin();
+  }
+
+  /** @param {Refusal} refusal */
+  #refused(refusal) {
+    this.#refusal = refusal;
+    this.#showState();
+  }
+
+  // -- what is shown
+
+  #look() {
+    this.#showState();
+    this.#showTrend();
+  }
+
+  #showState() {
+    const facts = {
+      state: this.#client.state,
+      view: this.#top,
+      refusal: this.#refusal,
+      season: this.#season,
+    };
+    const now = standing({ ...facts, now: Date.now() });
+    this.#facts.standing(now);
+    this.#notice.show(now, (this.#top?.rows.length ?? 0) > 0, this.#seasons);
+  }
+
+  #showTrend() {
+    if (this.#player !== null) this.#panel.trend(this.#history.of(this.#player), Date.now());
+  }
+
+  #showPin() {
+    const needed = this.#player !== null && !this.#table.isInSight(this.#player) && !inSight(part("around"));
+    this.#pin.show(this.#around, needed, this.#flags.of(this.#player ?? ""));
+  }
+
+  #reveal() {
+    if (this.#player === null) return;
+    if (this.#top?.rows.some((row) => row.player === this.#player)) this.#table.reveal(this.#player);
+    else part("around").scrollIntoView({ block: "start" });
+  }
 }
 
-/** A time in Unix milliseconds as text, in UTC; the day alone where the season counts in days. */
-function timeText(ms) {
-  const iso = new Date(ms).toISOString();
-  return ms % DAY_MS === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
+/** @param {HTMLElement} element */
+function inSight(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight - 100;
 }
 
-function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+/**
+ * @param {string} query @param {Season | null} season @param {AbortSignal} signal
+ */
+async function find(query, season, signal) {
+  const parameters = new URLSearchParams({ query, limit: "8" });
+  if (season) parameters.set("season", String(season.id));
+  const answer = await fetch(`/players?${parameters}`, { signal });
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.detail);
+  return body.players;
 }
 
-function showRow(tr, row) {
-  const [rank, name, points, when] = tr.children;
-  setText(rank, String(row.rank));
-  setText(name.firstElementChild, row.name ?? row.player);
-  name.title = row.name ? `${row.name} (${row.player})` : row.player;
-  setText(points, row.points.toLocaleString("en"));
-  setText(when, timeText(row.achievedAt));
+/** @param {readonly Season[]} seasons @param {string} board */
+function seasonSwitch(seasons, board) {
+  const select = byId("seasons", HTMLSelectElement);
+  select.append(
+    ...seasons.map((season) => {
+      const option = make("option", "", season.name);
+      option.value = season.board;
+      option.selected = season.board === board;
+      return option;
+    }),
+  );
+  if (!seasons.some((season) => season.board === board)) select.selectedIndex = -1;
+  select.addEventListener("change", () => location.assign(`?board=${encodeURIComponent(select.value)}`));
+  setHidden(part("season-choice"), seasons.length < 2);
 }
 
-function show(view) {
-  const body = element("rows");
-  const template = element("row").content.firstElementChild;
-  while (body.children.length > view.rows.length) body.lastElementChild.remove();
-  while (body.children.length < view.rows.length) body.append(template.cloneNode(true));
-  view.rows.forEach((row, at) => showRow(body.children[at], row));
-  setText(element("total"), view.total.toLocaleString("en"));
-  setText(element("version"), String(view.version));
-  say(view.rows.length ? "" : "Nobody is ranked yet.");
+/**
+ * Reads the seasons, again and again while the server does not answer or has none.
+ * @param {Notice} notice
+ */
+async function patientSeasons(notice) {
+  for (;;) {
+    try {
+      const found = await allSeasons();
+      if (found.seasons.length) return found;
+      notice.fail("There is no season yet", "This page shows the first one as soon as it is created.");
+    } catch {
+      notice.fail("Connecting", "The server does not answer yet. This page goes on by itself.");
+    }
+    reveal();
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
 }
 
-function say(text) {
-  const message = element("message");
-  message.textContent = text;
-  message.hidden = !text;
-}
-
-function showState({ name, reason }) {
-  const state = element("state");
-  state.dataset.state = name;
-  state.textContent = reason ? `${name}: ${reason}` : name;
+/** Shows the page: before that it would only be seen to fall into place. */
+function reveal() {
+  part("page").classList.add("ready");
 }
 
 async function start() {
-  const season = await chosenSeason();
-  if (!season.board) return say("There is no season yet: rankcast season create FILE.json makes one.");
-  element("season").textContent = season.name;
-  document.title = `${season.name} · Rankcast`;
-  const live = connect();
-  live.onstate(showState);
-  live.board(season.board).top({ limit: 100, onerror: (refusal) => say(refusal.reason) }, show);
+  themeSwitch(button("theme"));
+  const notice = new Notice(noticeParts());
+  const { seasons, demo: demoBoard } = await patientSeasons(notice);
+  const { board, season, player } = asked(location.search, seasons);
+  setText(part("season"), season?.name ?? board);
+  document.title = `${season?.name ?? board} · Rankcast`;
+  seasonSwitch(seasons, board);
+  const page = new Page(board, season, seasons, notice);
+  const demo = board === demoBoard ? await demoState() : null;
+  setHidden(part("about"), demo === null);
+  if (demo) void page.playDemo(demo);
+  reveal();
+  page.start();
+  const own = player ?? recall(board);
+  if (own !== null) page.choose(own, null);
 }
 
-start().catch((error) => say(`The board cannot be shown: ${error.message}`));
+start().catch((error) => {
+  reveal();
+  new Notice(noticeParts()).fail(
+    "The board cannot be shown",
+    error instanceof Error ? error.message : String(error),
+  );
+});

@@ -92,6 +92,11 @@ class Demo:
 
     # -- what the page sees and does
 
+    @property
+    def board(self) -> str | None:
+        """The board that it plays on; None where season 1 is somebody else's."""
+        return None if self._phase == "left_out" else f"s{SEASON_ID}"
+
     def standing(self) -> Standing:
         """Where the demo is now."""
         if not self._days:

@@ -194,6 +194,7 @@ class SeasonList(Struct, frozen=True):
     """Every season there is, by id."""
 
     seasons: list[SeasonShape]
+    demo: Annotated[str | None, Meta(description="the board whose demo this process plays")] = None
 
 
 class Part(Struct, frozen=True):

@@ -13,7 +13,7 @@ import orjson
 from starlette.responses import Response
 
 from server.core.refusals import shown
-from server.demo.history import SEASON_ID, Match, load_flags, load_names
+from server.demo.history import Match, load_flags, load_names
 from server.demo.player import Demo
 from server.demo.tempo import SPEEDS
 from server.errors import RankcastError
@@ -55,7 +55,7 @@ async def flags(request: Request) -> Response:
 
 def _demo(request: Request) -> Demo:
     demo = request.state["web"].demo
-    if demo is None or demo.standing().phase == "left_out":
+    if demo is None or demo.board is None:
         raise RankcastError("not_found", "The demo is not played here: season 1 is another one")
     return demo
 
@@ -71,7 +71,7 @@ def _told(demo: Demo, *, controls: bool) -> Response:
     at = demo.standing()
     state = DemoState(
         at.phase,
-        f"s{SEASON_ID}",
+        demo.board or "",
         at.speed,
         list(SPEEDS),
         controls,

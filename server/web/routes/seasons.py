@@ -28,8 +28,10 @@ _SAME = Answer(304, "the client has it (If-None-Match)")
 
 async def list_all(request: Request) -> Response:
     """`GET /seasons`, by id."""
-    seasons = sorted(await request.state["web"].catalog.all(), key=lambda season: season.season_id)
-    return _answer(request, SeasonList([_shape(season) for season in seasons]))
+    web = request.state["web"]
+    seasons = sorted(await web.catalog.all(), key=lambda season: season.season_id)
+    demo = web.demo.board if web.demo is not None else None
+    return _answer(request, SeasonList([_shape(season) for season in seasons], demo))
 
 
 async def one(request: Request) -> Response:

@@ -1,0 +1,225 @@
+"""What the live board costs a browser: frames a second while rows glide, and what a frame is spent on.
+
+Owns a Rankcast whose board is changed by hand (100 rows, a new picture each tenth of a second, some players of
+it with other points) and a headless Chromium without a graphics card that shows it. Everything between is what
+viewers get: hub, frames, client, page. Frames are counted in the browser's own trace.
+Neighbours: `fanout.py` has the board; `python -m bench.page` runs it alone.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NamedTuple
+
+import orjson
+import uvicorn
+from playwright.async_api import Browser, Page, async_playwright
+from redis.asyncio import Redis
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from bench.fanout import BOARD, Board
+from bench.report import Say, Table, progress, spread
+from server.live.endpoint import serve_socket
+from server.live.handshake import RankcastHttp, RankcastProtocol
+from server.live.hub import Hub
+from server.live.names import Names
+from server.metrics import Metrics
+from server.settings import Settings
+from server.web import assets
+from server.web.routes import pages
+
+TICK_S, SECONDS, RUNS = 0.1, 10.0, 3
+SETTLE_S = 2.0
+PLAYER = 10**6 + 7
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+HEADLESS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
+# Where a frame's time goes, by the names of the trace; they do not lie within one another.
+WORK = {
+    "script": ("FunctionCall", "FireAnimationFrame"),
+    "style and layout": ("UpdateLayoutTree", "Layout"),
+    "paint": ("PrePaint", "Paint", "Layerize", "Commit"),
+}
+SCREENS = {
+    "desktop, 1280 px": (1280, 900, f"/?board={BOARD}"),
+    "the same, a player followed": (1280, 900, f"/?board={BOARD}&player={PLAYER}"),
+    "projector, 1920 px": (1920, 1080, f"/?board={BOARD}"),
+    "phone, 390 px": (390, 844, f"/?board={BOARD}"),
+}
+_COUNT = """
+() => {
+  window.seen = { frames: [], shift: 0 };
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.seen.shift += entry.value;
+  }).observe({ type: "layout-shift" });
+  const look = (now) => {
+    window.seen.frames.push(now);
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
+"""
+
+
+class Seen(NamedTuple):
+    """One run: frames a second, the longest time between two, milliseconds of work a frame, layout shift."""
+
+    fps: float
+    longest_ms: float
+    work_ms: dict[str, float]
+    shift: float
+
+
+class _NameStore:
+    """Everybody has a name, some a long one."""
+
+    async def names(self, ids: list[int]) -> dict[int, str]:
+        return {player: f"Player {player % 997}" + " of the long names" * (player % 5 == 0) for player in ids}
+
+
+@contextlib.asynccontextmanager
+async def stage() -> AsyncIterator[str]:
+    """A page and a board that changes all the time; gives the address."""
+    settings, metrics = Settings(), Metrics()
+    board = Board(metrics)
+    hub = Hub(settings, metrics, board, names := Names(_NameStore(), Redis(port=1), settings, metrics))
+
+    async def socket(websocket: WebSocket) -> None:
+        await serve_socket(websocket, hub)
+
+    season = board.mirror.season.definition() | {"board": BOARD}
+    app = Starlette(
+        routes=[
+            *pages.routes(assets.read_all(assets.folder())),
+            Route("/seasons", lambda _: JSONResponse({"seasons": [season], "demo": None})),
+            Route("/seasons/12/leaderboard/status", lambda _: JSONResponse(_status(board))),
+            WebSocketRoute("/ws", socket),
+        ]
+    )
+    config = uvicorn.Config(
+        app, port=0, lifespan="off", log_config=None, access_log=False, ws=RankcastProtocol, http=RankcastHttp
+    )
+    server = uvicorn.Server(config)
+    stop = asyncio.Event()
+    work = [hub.run(stop), names.run(stop), server.serve(), _change(board, stop)]
+    running = [asyncio.create_task(one) for one in work]
+    while not server.started:  # noqa: ASYNC110  uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    stop.set()
+    server.should_exit = server.force_exit = True
+    await asyncio.gather(*running)
+
+
+def _status(board: Board) -> dict[str, object]:
+    return {
+        "epoch": board.mirror.epoch,
+        "version": board.mirror.version,
+        "total": board.mirror.total,
+        "resultsPerSecond": 180.0,
+        "lagRecords": 0,
+        "refreshMs": 2000,
+    }
+
+
+async def _change(board: Board, stop: asyncio.Event) -> None:
+    version = board.mirror.version
+    while not stop.is_set():
+        version += 1
+        board.change(version)
+        await asyncio.sleep(TICK_S)
+
+
+async def watch(browser: Browser, url: str, screen: tuple[int, int, str], seconds: float) -> Seen:
+    """Show the page for so long."""
+    width, height, path = screen
+    context = await browser.new_context(viewport={"width": width, "height": height})
+    page = await context.new_page()
+    await page.goto(url + path)
+    await page.wait_for_selector("#rows tr:nth-child(100)")
+    await page.wait_for_timeout(SETTLE_S * 1000)
+    await browser.start_tracing(page=page, categories=CATEGORIES)
+    seen = await _count(page, seconds)
+    trace = orjson.loads(await browser.stop_tracing())
+    await context.close()
+    frames = seen["frames"]
+    gaps = [after - before for before, after in zip(frames, frames[1:], strict=False)]
+    work = _work(trace["traceEvents"], len(frames))
+    return Seen(1000 * len(gaps) / sum(gaps), max(gaps), work, seen["shift"])
+
+
+async def _count(page: Page, seconds: float) -> dict[str, Any]:
+    await page.evaluate(_COUNT)
+    await page.wait_for_timeout(seconds * 1000)
+    seen: dict[str, Any] = await page.evaluate("window.seen")
+    return seen
+
+
+def _work(events: Iterable[dict[str, Any]], frames: int) -> dict[str, float]:
+    """Milliseconds a frame of the page's main thread, by kind of work."""
+    threads = Counter((it["pid"], it["tid"]) for it in events if it["name"] == "FireAnimationFrame")
+    [(main, _)] = threads.most_common(1)
+    spent: Counter[str] = Counter()
+    for event in events:
+        if event["ph"] == "X" and (event["pid"], event["tid"]) == main:
+            spent[event["name"]] += event["dur"]
+    return {kind: sum(spent[name] for name in names) / 1000 / frames for kind, names in WORK.items()}
+
+
+async def measure(chromium: str, quick: bool, say: Say) -> Table:
+    """Every screen, some runs each."""
+    table = Table(
+        f"The live board: 100 rows, {1 / TICK_S:.0f} pictures a second, {_moves()} players with other points in each",
+        ("", "frames a second", "longest frame", *(f"{kind}, a frame" for kind in WORK), "layout shift"),
+    )
+    async with stage() as url, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=HEADLESS)
+        for name, screen in SCREENS.items():
+            say(name)
+            runs = [
+                await watch(browser, url, screen, 4.0 if quick else SECONDS)
+                for _ in range(1 if quick else RUNS)
+            ]
+            table.add(name, *_cells(runs))
+        await browser.close()
+    table.notes.append("Headless Chromium without a graphics card, on the same machine as the server.")
+    return table
+
+
+def _moves() -> int:
+    from bench.fanout import CHANGES  # noqa: PLC0415
+
+    return CHANGES
+
+
+def _cells(runs: list[Seen]) -> list[str]:
+    return [
+        spread([run.fps for run in runs], digits=1),
+        spread([run.longest_ms for run in runs], " ms"),
+        *(spread([run.work_ms[kind] for run in runs], " ms", 1) for kind in WORK),
+        spread([run.shift for run in runs], digits=3),
+    ]
+
+
+def run(quick: bool, say: Say) -> list[Table]:
+    """The table; none where there is no Chromium."""
+    named = os.environ.get("CHROMIUM")
+    chromium = named or next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    if chromium is None:
+        say("left out: there is no Chromium (CHROMIUM names one)")
+        return []
+    return [asyncio.run(measure(chromium, quick, say))]
+
+
+if __name__ == "__main__":
+    for table in run(False, progress("page")):
+        print(table.markdown())
