@@ -1,7 +1,7 @@
 """What the live board costs a browser: frames a second while rows glide, and what a frame is spent on.
 
-Owns a Rankcast whose board is changed by hand (100 rows, a new picture each tenth of a second, some players of
-it with other points) and a headless Chromium without a graphics card that shows it. Everything between is what
+Owns a Rankcast whose board is changed by hand (100 rows, a new picture each tenth of a second, some players
+of it changed) and a headless Chromium without a graphics card that shows it. Everything between is what
 viewers get: hub, frames, client, page. Frames are counted in the browser's own trace.
 Neighbours: `fanout.py` has the board; `python -m bench.page` runs it alone.
 """
@@ -12,6 +12,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import orjson
@@ -38,10 +39,15 @@ TICK_S, SECONDS, RUNS = 0.1, 10.0, 3
 SETTLE_S = 2.0
 PLAYER = 10**6 + 7
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-HEADLESS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+HEADLESS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 # Where a frame's time goes, by the names of the trace; they do not lie within one another.
 WORK = {
@@ -152,7 +158,7 @@ async def watch(browser: Browser, url: str, screen: tuple[int, int, str], second
     trace = orjson.loads(await browser.stop_tracing())
     await context.close()
     frames = seen["frames"]
-    gaps = [after - before for before, after in zip(frames, frames[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(frames)]
     work = _work(trace["traceEvents"], len(frames))
     return Seen(1000 * len(gaps) / sum(gaps), max(gaps), work, seen["shift"])
 
@@ -178,7 +184,7 @@ def _work(events: Iterable[dict[str, Any]], frames: int) -> dict[str, float]:
 async def measure(chromium: str, quick: bool, say: Say) -> Table:
     """Every screen, some runs each."""
     table = Table(
-        f"The live board: 100 rows, {1 / TICK_S:.0f} pictures a second, {_moves()} players with other points in each",
+        f"The live board: 100 rows, {1 / TICK_S:.0f} pictures a second, {_moves()} players changed in each",
         ("", "frames a second", "longest frame", *(f"{kind}, a frame" for kind in WORK), "layout shift"),
     )
     async with stage() as url, async_playwright() as playwright:

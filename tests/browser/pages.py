@@ -3,11 +3,13 @@
 import contextlib
 import struct
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.async_api import Browser, ConsoleMessage, FloatRect, Page, ViewportSize, async_playwright
+
+from tests.waiting import until
 
 Row = tuple[int, str, int]
 
@@ -27,6 +29,13 @@ _TELL_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.violatedDirective} forbids ${event.blockedURI} (${event.sourceFile})`));
 """
+_BOARD = """
+() => {
+  const rows = [...document.querySelectorAll("#rows tr")]
+    .map((tr) => [".rank", ".name bdi", ".points b"].map((name) => tr.querySelector(name).textContent));
+  return { rows, position: document.getElementById("board").dataset.position };
+}
+"""
 _OVERLAY = """
 () => {
   const place = (li) => Number(/translateY\\(([-\\d.]+)%\\)/.exec(li.style.transform)?.[1]);
@@ -36,6 +45,11 @@ _OVERLAY = """
   return { rows, position: document.getElementById("overlay").dataset.position };
 }
 """
+
+
+async def eventually(condition: Callable[[], object | Awaitable[object]]) -> None:
+    """Wait until `condition()` is true, with the patience that a browser on a busy machine needs."""
+    await until(condition, within=30, every=0.05)
 
 
 @contextlib.asynccontextmanager
@@ -102,9 +116,20 @@ class Shown:
     position: str | None
 
 
+Reader = Callable[[Page], Awaitable[Shown]]
+
+
 async def overlay(page: Page) -> Shown:
     """What the overlay shows at this moment."""
-    read = await page.evaluate(_OVERLAY)
+    return _shown(await page.evaluate(_OVERLAY))
+
+
+async def board(page: Page) -> Shown:
+    """What the live board's page shows at this moment."""
+    return _shown(await page.evaluate(_BOARD))
+
+
+def _shown(read: Any) -> Shown:
     rows = [(_number(rank), name, _number(points)) for rank, name, points in read["rows"]]
     return Shown(rows, read.get("position"))
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
-from tests.browser.pages import Pages, Row, overlay, pixel
+from tests.browser.pages import Pages, Row, eventually, overlay, pixel
 from tests.browser.stage import Board, Stage
-from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
 
@@ -60,30 +59,30 @@ async def test_rows_equal_those_of_rest_at_the_same_position(pages: Pages, stage
     board = await stage.board()
     await board.report({player: 7 * player % 40 for player in [2**63 - 1, -(2**63), *range(1, 30)]})
     page = await pages.open(f"/overlay?board={board.name}")
-    await until(lambda: _shows(page, board))
+    await eventually(lambda: _shows(page, board))
 
     for turn in range(5):
         await board.report({player: 40 + 11 * turn * player % 97 for player in range(turn, 40, 3)})
 
-        await until(lambda: _shows(page, board))
+        await eventually(lambda: _shows(page, board))
 
 
 async def test_a_posted_result_moves_a_row_and_marks_it(pages: Pages, stage: Stage) -> None:
     board = await stage.board()
     await board.report({1: 300, 2: 200, 3: 100})
     page = await pages.open(f"/overlay?board={board.name}")
-    await until(lambda: _shows(page, board))
+    await eventually(lambda: _shows(page, board))
     await page.evaluate(
         "window.row = [...document.querySelectorAll('li')].find((li) => li.innerText.includes('100'))"
     )
 
     await board.report({3: 400})
 
-    await until(lambda: _shows(page, board))
+    await eventually(lambda: _shows(page, board))
     assert (await overlay(page)).rows == [(1, "3", 400), (2, "1", 300), (3, "2", 200)]
     assert "▲ 2" in await page.evaluate("row.innerText"), "it is the same element, marked"
     assert await page.locator("li.down").count() == 2
-    await until(
+    await eventually(
         lambda: page.evaluate("row.offsetTop + new DOMMatrix(getComputedStyle(row).transform).f === 0")
     )
 
@@ -112,20 +111,20 @@ async def test_the_chosen_player_is_shown_below_and_followed(pages: Pages, stage
     page = await pages.open(f"/overlay?board={board.name}&limit=5&player=115")
 
     first = [(rank, str(rank), 1000 - rank) for rank in range(1, 6)]
-    await until(lambda: _rows_are(page, [*first, (115, "115", 885)]))
+    await eventually(lambda: _rows_are(page, [*first, (115, "115", 885)]))
     assert await page.locator("li.own").count() == 1
 
     await board.report({115: 950})  # still below, and now among the best hundred
-    await until(lambda: _rows_are(page, [*first, (51, "115", 950)]))
+    await eventually(lambda: _rows_are(page, [*first, (51, "115", 950)]))
 
     await board.report({115: 998})  # among the others
-    await until(
+    await eventually(
         lambda: _rows_are(page, [first[0], (2, "2", 998), (3, "115", 998), (4, "3", 997), (5, "4", 996)])
     )
     assert await page.locator("li.own .points").text_content() == "998"
 
     await board.report({player: 2000 + player for player in range(201, 321)})  # and far outside
-    await until(lambda: _own_is(page, (123, "115", 998)))
+    await eventually(lambda: _own_is(page, (123, "115", 998)))
     assert len((await overlay(page)).rows) == 6
 
 
@@ -140,18 +139,18 @@ async def test_the_banner_never_covers_the_rows_and_three_wait_at_most(pages: Pa
     page = await pages.open(address, ready=False)
     await page.clock.install()
     await page.goto(address)
-    await until(lambda: page.locator("li").count(), within=20)
+    await eventually(lambda: page.locator("li").count())
     await page.evaluate(_WATCH_BANNER)
 
     await board.report({player: 3000 + player for player in range(121, 130)})
 
     said: list[str] = []
-    await until(lambda: _is_up_to_date(page, board))
+    await eventually(lambda: _is_up_to_date(page, board))
     while await page.locator("#banner.shown").count():
         said.append(await page.inner_text("#banner bdi"))
         await page.set_viewport_size({"width": 1280, "height": 300 if len(said) % 2 else 720})
         await page.clock.fast_forward(3500)
-        await until(lambda: _hidden(page))
+        await eventually(lambda: _hidden(page))
         await page.clock.fast_forward(350)
     assert len(set(said)) == 4, "the first, and three that waited"
     seen: dict[str, Any] = await page.evaluate("seen")
@@ -172,14 +171,14 @@ async def test_rank_ups_are_left_out_where_the_address_says_so(pages: Pages, sta
     await board.report({1: 10, 2: 5})
     quiet = await pages.open(f"/overlay?board={board.name}&rankups=0")
     loud = await pages.open(f"/overlay?board={board.name}")
-    await until(lambda: _shows(quiet, board))
-    await until(lambda: _shows(loud, board))
+    await eventually(lambda: _shows(quiet, board))
+    await eventually(lambda: _shows(loud, board))
 
     await board.report({3: 20})
 
-    await until(lambda: loud.locator("#banner.shown").count())
+    await eventually(lambda: loud.locator("#banner.shown").count())
     assert await loud.inner_text("#banner") == "3\nenters at\n#1"
-    await until(lambda: _shows(quiet, board))
+    await eventually(lambda: _shows(quiet, board))
     assert not await quiet.is_visible("#banner")
     assert await quiet.text_content("#banner") == ""
 
@@ -191,14 +190,14 @@ async def test_a_board_that_is_not_there_is_named_and_shown_once_it_is_made(
     page = await pages.open(f"/overlay?board={board.name}", ready=False)
     await page.clock.install()
     await page.goto(f"/overlay?board={board.name}")
-    await until(lambda: page.is_visible(f"text=There is no board {board.name}"))
+    await eventually(lambda: page.is_visible(f"text=There is no board {board.name}"))
 
     await stage.make(board)
     await page.clock.fast_forward(16_000)
-    await until(lambda: page.is_visible("text=Waiting for the first result"))
+    await eventually(lambda: page.is_visible("text=Waiting for the first result"))
     await board.report({1: 5})
 
-    await until(lambda: _rows_are(page, [(1, "1", 5)]))
+    await eventually(lambda: _rows_are(page, [(1, "1", 5)]))
     assert not await page.is_visible("#message")
 
 
@@ -220,7 +219,7 @@ async def test_names_are_text_and_leave_the_layout_as_it_is(pages: Pages, stage:
     await board.report({player: 1_000_000 + 100 - player for player in names})
     title = "%3Ci%3E" + "e%CC%81" * 30
     page = await pages.open(f"/overlay?board={board.name}&player=1&title={title}", (640, 480))
-    await until(lambda: _rows_are(page, [(p, name, 1_000_100 - p) for p, name in names.items()]))
+    await eventually(lambda: _rows_are(page, [(p, name, 1_000_100 - p) for p, name in names.items()]))
 
     boxes = await page.evaluate(_BOXES)
     assert all(box["inside"] and box["apart"] and box["flat"] for box in boxes), boxes
@@ -229,7 +228,7 @@ async def test_names_are_text_and_leave_the_layout_as_it_is(pages: Pages, stage:
     assert (await page.inner_text("#title")).startswith("<i>e")
     await board.call({10: (long := "<u>" + "W" * 60)})
     await board.report({10: 1_500_000})
-    await until(lambda: _says(page, long))
+    await eventually(lambda: _says(page, long))
     assert await page.evaluate("document.getElementById('banner').scrollWidth") <= 22 * 15
     assert await page.is_visible("#banner b")
 

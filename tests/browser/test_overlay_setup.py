@@ -3,9 +3,8 @@
 import pytest
 from playwright.async_api import Page
 
-from tests.browser.pages import Pages, overlay
+from tests.browser.pages import Pages, eventually, overlay
 from tests.browser.stage import Stage
-from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
 
@@ -17,7 +16,7 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
     await board.call({1: "Ada", 4: "Grace"})
     await board.report({player: 100 - player for player in range(1, 7)})
     page = await pages.open("/overlay/setup")
-    await until(lambda: page.locator("#preview").count())
+    await eventually(lambda: page.locator("#preview").count())
 
     await page.select_option("[name=board]", board.name)
     await page.fill("[name=title]", "Ladder & co")
@@ -34,18 +33,18 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
         "&limit=2&player=4&theme=light&scale=1.5&columns=name,points&title=Ladder+%26+co&lang=de&rankups=0"
     )
     assert address == f"{pages.url}/overlay?board={board.name}{query}"
-    await until(lambda: _previews(page, address))
+    await eventually(lambda: _previews(page, address))
     shown = await pages.open(address)
     rows = [(1, "Ada", 99), (2, "2", 98), (4, "Grace", 96)]
-    await until(lambda: _shows(shown, rows))
+    await eventually(lambda: _shows(shown, rows))
     assert await shown.get_attribute("#overlay", "data-theme") == "light"
     assert await shown.inner_text("#title") == "Ladder & co"
     assert not await shown.is_visible("li .rank")
     assert await shown.get_attribute("html", "lang") == "de"
-    await until(lambda: page.frame_locator("#preview").locator("li").count())
+    await eventually(lambda: page.frame_locator("#preview").locator("li").count())
 
     again = await pages.open(address.replace("/overlay?", "/overlay/setup?"))
-    await until(lambda: _offers(again, address))
+    await eventually(lambda: _offers(again, address))
 
 
 async def _previews(page: Page, address: str) -> bool:
@@ -64,11 +63,11 @@ async def test_the_address_is_copied_by_a_button(pages: Pages, stage: Stage) -> 
     board = await stage.board()
     permissions = ["clipboard-read", "clipboard-write"]
     page = await pages.open(f"/overlay/setup?board={board.name}", permissions=permissions)
-    await until(lambda: _offers(page, f"{pages.url}/overlay?board={board.name}"))
+    await eventually(lambda: _offers(page, f"{pages.url}/overlay?board={board.name}"))
 
     await page.click("#copy")
 
-    await until(lambda: page.is_visible("text=Copied."))
+    await eventually(lambda: page.is_visible("text=Copied."))
     assert await page.evaluate("navigator.clipboard.readText()") == await page.input_value("#address")
 
 
@@ -76,7 +75,7 @@ async def test_an_id_that_is_none_is_marked_and_left_out(pages: Pages, stage: St
     board = await stage.board()
     page = await pages.open(f"/overlay/setup?board={board.name}")
     usual = f"{pages.url}/overlay?board={board.name}"
-    await until(lambda: _offers(page, usual))
+    await eventually(lambda: _offers(page, usual))
 
     await page.fill("[name=player]", "007")
 
