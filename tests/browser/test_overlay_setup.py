@@ -13,7 +13,7 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
     pages: Pages, stage: Stage
 ) -> None:
     board = await stage.board()
-    await board.call({1: "Ada", 4: "Grace"})
+    await board.call({1: "Ada", 2: "Edsger", 4: "Grace"})
     await board.report({player: 100 - player for player in range(1, 7)})
     page = await pages.open("/overlay/setup")
     await eventually(lambda: page.locator("#preview").count())
@@ -35,7 +35,7 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
     assert address == f"{pages.url}/overlay?board={board.name}{query}"
     await eventually(lambda: _previews(page, address))
     shown = await pages.open(address)
-    rows = [(1, "Ada", 99), (2, "2", 98), (4, "Grace", 96)]
+    rows = [(1, "Ada", 99), (2, "Edsger", 98), (4, "Grace", 96)]
     await eventually(lambda: _shows(shown, rows))
     assert await shown.get_attribute("#overlay", "data-theme") == "light"
     assert await shown.inner_text("#title") == "Ladder & co"
