@@ -24,6 +24,7 @@ class Name(StrEnum):
     ORDER = "order"
     MIRROR = "mirror"
     ARCHIVE = "archive"
+    PAGE = "page"
 
 
 def main(
@@ -32,19 +33,36 @@ def main(
 ) -> None:
     """Run benchmarks, each on services that it starts and stops itself; print their tables as Markdown.
 
-    ingest: results a second from Kafka to Redis, beside the naive way. latency: from produce to the frame at
-    a viewer. fanout: CPU of a frame, memory of a viewer. submit: what a result costs in Redis. order: ranks
-    in memory. mirror: a big board, read and followed. archive: PostgreSQL.
+    ingest: results a second from Kafka to Redis with everything on, beside the naive way.
+
+    latency: from produce to the frame at a viewer.
+
+    fanout: CPU of a frame, memory of a viewer.
+
+    submit: what a result costs in Redis.
+
+    order: ranks in memory.
+
+    mirror: a big board, read and followed.
+
+    archive: results in PostgreSQL.
+
+    page: the live board in Chromium, where there is one.
     """
     interruptible()
-    began = time.monotonic()
+    began, failed = time.monotonic(), []
     arguments = " ".join([*(names or []), *(["--quick"] if quick else [])])
     command = f'make bench ARGS="{arguments}"' if arguments else "make bench"
     print(f"`{command}` on {machine()}\n")
     for name in names or Name:
-        for table in apart(name.value, quick):
+        tables = apart(name.value, quick)
+        if tables is None:
+            failed.append(name.value)
+        for table in tables or ():
             print(table.markdown(), end="\n\n", flush=True)
     progress("all")(f"done in {time.monotonic() - began:.0f} s\n")
+    if failed:
+        raise SystemExit(f"failed, see above: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
