@@ -60,15 +60,16 @@ class BoardWatch:
         self.seasons: dict[int, Season] = {}
         self.partitions: dict[int, Partition] = {}
         self.problem: str | None = None
-        self.looked = False
+        self.looked_at = 0.0  # Unix seconds at which the last look that got through began
 
     async def run(self) -> None:
         """Look every second, more often for a board that is lost, at once when woken. Raises KafkaError."""
         while True:
             self._wake.clear()
+            began = time.time()
             try:
                 await self.look()
-                self.problem, self.looked = None, True
+                self.problem, self.looked_at = None, began
                 self._metrics.closed_boards.set(len(self.seasons.keys() - self.open_boards()))
             except (RedisError, OSError, TimeoutError) as error:
                 self.problem = f"Redis does not answer: {error!r}"

@@ -113,9 +113,13 @@ class IngestSession:
     def left(self, then: float) -> int | None:
         """Records up to the log's end as of `then`; None while that is not known.
 
-        A board that is being rebuilt does not count: what it lacks is in PostgreSQL.
+        A board that is being rebuilt does not count: what it lacks is in PostgreSQL. One that came back since
+        the last look does, so boards are looked at once more after `then`.
         """
-        return self._report.left(then) if self._watch.looked else None
+        if self._watch.looked_at < then:
+            self._watch.wake()
+            return None
+        return self._report.left(then)
 
     def known_left(self) -> int | None:
         """Records up to where the log was last known to end."""
