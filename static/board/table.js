@@ -2,14 +2,16 @@
 //
 // Owns: what is done at once (places, and what rows in sight say) and what little by little, within a second or two
 // (rows out of sight, and the order of the elements, for those who read the document: moving elements costs more than
-// all else); which rows glide: those in sight, and none where too many move at once; the keyboard's way through them.
-// Neighbours: line.js is one row, order.js the moves, glide.js the motion, marks.js the places, sight.js the screen.
+// all else); which rows glide: those in sight, and none where too many move at once.
+// Neighbours: line.js is one row, order.js the moves, glide.js the motion, marks.js the places, sight.js the screen,
+// walk.js the keyboard.
 
 import { Glide } from "./glide.js";
 import { Line } from "./line.js";
 import { Marks } from "./marks.js";
 import { staying } from "./order.js";
 import { sight } from "./sight.js";
+import { Walk, playerAt } from "./walk.js";
 
 /** @import { Row } from '../rankcast.js' */
 
@@ -27,6 +29,7 @@ const LATER_MOVES = 12; // and so many elements
 export class Table {
   #body;
   #flagOf;
+  #walk;
   #glide = new Glide();
   #marks = new Marks();
   /** @type {Map<string, Line>} */
@@ -35,7 +38,6 @@ export class Table {
   #rows = [];
   /** @type {string | null} */
   #chosen = null;
-  #tabStop = "";
   #laterTimer = 0;
   #laterFrom = 0;
   #laterLeft = 0;
@@ -53,8 +55,10 @@ export class Table {
       const player = playerAt(target);
       if (player !== null) onchoose(player);
     });
-    body.addEventListener("keydown", (event) => this.#walk(event));
-    body.addEventListener("focusin", ({ target }) => this.#stopAt(playerAt(target) ?? ""));
+    this.#walk = new Walk(body, {
+      rowsNow: () => this.#rows,
+      lineOf: (player) => this.#lines.get(player),
+    });
     const observer = new ResizeObserver(() => this.#measure());
     observer.observe(body);
     observer.observe(document.body);
@@ -164,7 +168,7 @@ export class Table {
     this.#laterFrom += rows;
     this.#laterLeft -= rows;
     const inOrder = this.#arrange(moves);
-    if (!this.#lines.has(this.#tabStop)) this.#stopAt(this.#rows[0]?.player ?? "");
+    this.#walk.refresh();
     if (this.#laterLeft > 0 || !inOrder) this.#later();
   }
 
@@ -298,36 +302,4 @@ export class Table {
       element.classList.toggle("over", lively && !stays[place] && old > place);
     });
   }
-
-  // -- the keyboard
-
-  /** @param {string} player */
-  #stopAt(player) {
-    const line = this.#lines.get(player);
-    if (!line) return;
-    const old = this.#lines.get(this.#tabStop);
-    if (old) old.button.tabIndex = -1;
-    this.#tabStop = player;
-    line.button.tabIndex = 0;
-  }
-
-  /** @param {KeyboardEvent} event */
-  #walk(event) {
-    const place = this.#rows.findIndex((row) => row.player === playerAt(event.target));
-    const last = this.#rows.length - 1;
-    /** @type {{ [key: string]: number }} */
-    const steps = { ArrowUp: place - 1, ArrowDown: place + 1, PageUp: place - 10, PageDown: place + 10 };
-    const wanted = { ...steps, Home: 0, End: last }[event.key];
-    if (wanted === undefined || place < 0) return;
-    event.preventDefault();
-    const { button, element } = this.#line(this.#rows[Math.max(0, Math.min(last, wanted))].player);
-    button.focus({ preventScroll: true });
-    element.scrollIntoView({ block: "nearest" });
-  }
-}
-
-/** @param {EventTarget | null} target */
-function playerAt(target) {
-  const row = target instanceof Element ? target.closest("tr") : null;
-  return row?.dataset.player ?? null;
 }
