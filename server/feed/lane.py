@@ -14,6 +14,8 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from server.errors import RankcastError
 
+_ALONE_BYTES = 500_000  # nothing follows such a record in its batch: the broker may refuse it, and only it
+
 Headers = list[tuple[str, bytes]]
 RecordWithHeaders = tuple[bytes | None, bytes | None, Headers]
 Record = tuple[bytes | None, bytes | None] | RecordWithHeaders
@@ -80,6 +82,7 @@ class Lane:
         except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
             reason = f"Kafka does not take a record of {batch.size()} bytes: {error}"
             self._fail(taken, RankcastError("record_too_big", reason))
+            await self._replace(producer)  # the refused batch took a number that the broker now waits for
         except KafkaError as error:
             self._fail(taken, error)
             if not error.retriable:
@@ -97,6 +100,8 @@ class Lane:
                 if append(timestamp=None, key=key, value=value, headers=rest[0] if rest else []) is None:
                     return taken
                 part.on_the_way += 1
+                if value is not None and len(value) >= _ALONE_BYTES:
+                    return taken
         return taken
 
     def _acknowledge(self, taken: Iterable[Part]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -12,7 +13,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from server.embedded.process import free_port
 from server.embedded.tansu import Tansu
 from server.errors import RankcastError
-from server.feed.identity import BrokerAway, TopicWatch
+from server.feed.identity import BrokerAway, TopicMissing, TopicWatch
 from server.feed.lane import Record
 from server.feed.partitioner import partition_of
 from server.feed.producer import ResultProducer, replay_key
@@ -117,9 +118,17 @@ async def test_missing_topics_are_made_and_present_ones_left_alone(settings: Set
     for topic, partitions in ((settings.topic, 4), (f"{settings.topic}.rejected", 1)):
         watch = TopicWatch(settings.kafka_bootstrap or "", topic)
         try:
-            assert (await watch.look()).partitions == partitions
+            await until(partial(_has_partitions, watch, partitions))
         finally:
             await watch.close()
+
+
+async def _has_partitions(watch: TopicWatch, partitions: int) -> bool:
+    """A broker may learn of a topic a moment after it was made."""
+    try:
+        return (await watch.look()).partitions == partitions
+    except TopicMissing:
+        return False
 
 
 async def test_topics_are_not_made_against_the_settings(settings: Settings) -> None:
