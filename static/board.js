@@ -7,10 +7,12 @@
 import { connect } from "./rankcast.js";
 import { Announcer } from "./board/announce.js";
 import { Around } from "./board/around.js";
+import { seasonSwitch } from "./board/chooser.js";
 import { Demo, demoState } from "./board/demo.js";
-import { byId, make, setData, setHidden, setText } from "./board/dom.js";
+import { setHidden, setText } from "./board/dom.js";
 import { Facts } from "./board/facts.js";
 import { Feed, newsOf, newsOfRankUp } from "./board/feed.js";
+import { find } from "./board/find.js";
 import { Flags } from "./board/flags.js";
 import { History } from "./board/history.js";
 import { Names } from "./board/names.js";
@@ -31,7 +33,7 @@ import { follow } from "./board/pulse.js";
 import { Search } from "./board/search.js";
 import { allSeasons, asked, keepInAddress } from "./board/season.js";
 import { standing } from "./board/standing.js";
-import { Table } from "./board/table.js";
+import { Table, positionOf } from "./board/table.js";
 import { themeSwitch } from "./board/theme.js";
 
 /** @import { AroundView, Refusal, Stop, TopView } from './rankcast.js' */
@@ -41,6 +43,7 @@ import { themeSwitch } from "./board/theme.js";
 const LIMIT = 100;
 const LOOK_MS = 1_000; // what tells of time is told anew so often
 const RETRY_MS = 2_000;
+const AGAIN_MS = 5_000;
 
 class Page {
   #season;
@@ -56,6 +59,7 @@ class Page {
   #around = null;
   /** @type {Refusal | null} */
   #refusal = null;
+  #again = 0;
   /** @type {string | null} */
   #player = null;
   /** @type {Demo | null} */
@@ -150,10 +154,9 @@ class Page {
     }
     this.#top = view;
     this.#refusal = null;
-    this.#table.show(view.rows, view.changes.first || other);
+    this.#table.show(view.rows, view.changes.first || other, positionOf(view));
     this.#history.noteAll(view.rows, Date.now());
     this.#names.learn(view.rows);
-    setData(part("board"), "position", `${view.epoch}-${view.version}`);
     this.#facts.view(view);
     this.#demo?.seen(view.rows);
     this.#feed.add(other ? [] : newsOf(view));
@@ -165,7 +168,6 @@ class Page {
   #showAround(view) {
     this.#around = view;
     this.#names.learn(view.rows);
-    setData(part("neighbours"), "position", `${view.epoch}-${view.version}`);
     if (view.own) this.#history.note(view.player, view.own.rank, Date.now());
     this.#panel.show(view, this.#flags.of(view.player));
     this.#announcer.take(view);
@@ -177,6 +179,18 @@ class Page {
   #refused(refusal) {
     this.#refusal = refusal;
     this.#showState();
+    clearTimeout(this.#again);
+    if (this.#season === null) this.#again = window.setTimeout(() => this.#lookForSeason(refusal), AGAIN_MS);
+  }
+
+  /**
+   * A board that was not there may be made: then this page shows it.
+   * @param {Refusal} refusal
+   */
+  async #lookForSeason(refusal) {
+    const found = await allSeasons().catch(() => null);
+    if (found && asked(location.search, found.seasons).season) location.reload();
+    else this.#refused(refusal);
   }
 
   // -- what is shown
@@ -218,34 +232,6 @@ class Page {
 function inSight(element) {
   const { top, bottom } = element.getBoundingClientRect();
   return bottom > 0 && top < innerHeight - 100;
-}
-
-/**
- * @param {string} query @param {Season | null} season @param {AbortSignal} signal
- */
-async function find(query, season, signal) {
-  const parameters = new URLSearchParams({ query, limit: "8" });
-  if (season) parameters.set("season", String(season.id));
-  const answer = await fetch(`/players?${parameters}`, { signal });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.detail);
-  return body.players;
-}
-
-/** @param {readonly Season[]} seasons @param {string} board */
-function seasonSwitch(seasons, board) {
-  const select = byId("seasons", HTMLSelectElement);
-  select.append(
-    ...seasons.map((season) => {
-      const option = make("option", "", season.name);
-      option.value = season.board;
-      option.selected = season.board === board;
-      return option;
-    }),
-  );
-  if (!seasons.some((season) => season.board === board)) select.selectedIndex = -1;
-  select.addEventListener("change", () => location.assign(`?board=${encodeURIComponent(select.value)}`));
-  setHidden(part("season-choice"), seasons.length < 2);
 }
 
 /**

@@ -5,7 +5,7 @@
 import { Chart } from "./chart.js";
 import { setData, setHidden, setText } from "./dom.js";
 import { called, counted, grouped, momentText, span } from "./format.js";
-import { Table } from "./table.js";
+import { Table, positionOf } from "./table.js";
 
 /** @import { AroundView } from '../rankcast.js' */
 /** @import { Sample } from './history.js' */
@@ -45,7 +45,7 @@ export class Around {
     setText(rank, "–");
     setText(note, "");
     setData(panel, "ranked", "unknown");
-    this.#table.show([], true);
+    this.#table.show([], true, "");
     this.#table.choose(player);
     this.#chart.show([], 0);
   }
@@ -71,7 +71,7 @@ export class Around {
       for (const part of [of, points, when]) setText(part, "");
     }
     setText(note, view.own ? "" : "Not ranked yet. The first result that counts shows here at once.");
-    this.#table.show(view.rows, view.changes.first);
+    this.#table.show(view.rows, view.changes.first, positionOf(view));
   }
 
   /**

@@ -6,6 +6,7 @@
 // Neighbours: line.js is one row, order.js the moves, glide.js the motion, marks.js the places, sight.js the screen,
 // walk.js the keyboard.
 
+import { setData } from "./dom.js";
 import { Glide } from "./glide.js";
 import { Line } from "./line.js";
 import { Marks } from "./marks.js";
@@ -26,8 +27,12 @@ const LATER_MOVES = 12; // and so many elements
 
 /** @typedef {(player: string) => string} FlagOf */
 
+/** @param {{ epoch: string | null, version: number }} view */
+export const positionOf = ({ epoch, version }) => `${epoch}-${version}`;
+
 export class Table {
   #body;
+  #table;
   #flagOf;
   #walk;
   #glide = new Glide();
@@ -42,6 +47,7 @@ export class Table {
   #laterFrom = 0;
   #laterLeft = 0;
   #best = 0;
+  #position = "";
   #top = 0;
   #height = 44;
 
@@ -50,6 +56,7 @@ export class Table {
    */
   constructor(body, { flagOf, onchoose }) {
     this.#body = body;
+    this.#table = body.closest("table") ?? body;
     this.#flagOf = flagOf;
     body.addEventListener("click", ({ target }) => {
       const player = playerAt(target);
@@ -67,10 +74,11 @@ export class Table {
   }
 
   /**
-   * Shows these rows. `fresh`: they are not a change of what is shown, so nothing moves.
-   * @param {readonly Row[]} rows @param {boolean} fresh
+   * Shows these rows, which are the board's at `position`. `fresh`: they are not a change of what is shown, so
+   * nothing moves. The table's `data-position` names the position once all of the document is as it was there.
+   * @param {readonly Row[]} rows @param {boolean} fresh @param {string} position
    */
-  show(rows, fresh) {
+  show(rows, fresh, position) {
     const old = this.#rows;
     const places = new Map(old.map((row, place) => [row.player, place]));
     const before = rows.map((row) => places.get(row.player) ?? -1);
@@ -78,6 +86,8 @@ export class Table {
     const movers = before.filter((place, now) => place >= 0 && !stays[now]).length;
     const lively = !fresh && this.#glide.allowed && movers <= MOST_MOVERS;
     if (rows.length !== old.length) this.#body.style.height = `calc(${rows.length} * var(--row))`;
+    this.#position = position;
+    setData(this.#table, "position", "");
     this.#rows = rows;
     this.#best = rows.reduce((most, row) => Math.max(most, row.points), 0);
     this.#drop(rows);
@@ -141,10 +151,12 @@ export class Table {
 
   /** @param {readonly Row[]} rows */
   #addNew(rows) {
-    for (const { player } of rows) {
+    for (const row of rows) {
+      const { player } = row;
       if (this.#lines.has(player)) continue;
       const line = new Line(player, this.#flagOf(player));
       this.#lines.set(player, line);
+      line.show(row, this.#best);
       if (player === this.#chosen) this.#own(player, true);
       this.#body.append(line.element);
     }
@@ -170,6 +182,7 @@ export class Table {
     const inOrder = this.#arrange(moves);
     this.#walk.refresh();
     if (this.#laterLeft > 0 || !inOrder) this.#later();
+    else setData(this.#table, "position", this.#position);
   }
 
   /**
