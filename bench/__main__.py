@@ -24,11 +24,13 @@ class Name(StrEnum):
     ORDER = "order"
     MIRROR = "mirror"
     ARCHIVE = "archive"
-    PAGE = "page"
+    PAGE = "page"  # alone, and only where it is named
 
 
 def main(
-    names: Annotated[list[Name] | None, typer.Argument(help="some of them; all where none is named")] = None,
+    names: Annotated[
+        list[Name] | None, typer.Argument(help="some of them; all but page where none is named")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="smaller and fewer runs")] = False,
 ) -> None:
     """Run benchmarks, each on services that it starts and stops itself; print their tables as Markdown.
@@ -47,15 +49,17 @@ def main(
 
     archive: results in PostgreSQL.
 
-    page: the live board in Chromium, where there is one.
+    page, where it is named: the live board in Chromium.
     """
     interruptible()
     began, failed = time.monotonic(), []
     arguments = " ".join([*(names or []), *(["--quick"] if quick else [])])
     command = f'make bench ARGS="{arguments}"' if arguments else "make bench"
     print(f"`{command}` on {machine()}\n")
-    for name in names or Name:
+    for name in names or (name for name in Name if name is not Name.PAGE):
+        started = time.monotonic()
         tables = apart(name.value, quick)
+        progress(name)(f"{time.monotonic() - started:.0f} s\n")
         if tables is None:
             failed.append(name.value)
         for table in tables or ():

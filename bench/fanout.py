@@ -40,7 +40,7 @@ from server.live.names import Names
 from server.metrics import Metrics
 from server.settings import Settings
 
-SOCKETS, TICK_S, SECONDS, RUNS = 2_000, 0.1, 5.0, 3
+SOCKETS, TICK_S, SECONDS, RUNS = 2_000, 0.1, 3.0, 3
 IDLE_SOCKETS = 5_000
 PLAYERS, CHANGES = 2_000, 18  # of a tick; a frame of about 650 bytes
 BOARD = "s12"
@@ -348,7 +348,7 @@ KINDS = {
 
 def run(quick: bool, say: Say) -> list[Table]:
     """Measure all servers in turns, and hand back the two tables."""
-    runs, sockets, idle = (2, 200, 500) if quick else (RUNS, SOCKETS, IDLE_SOCKETS)
+    runs, sockets, idle = (1, 200, 500) if quick else (RUNS, SOCKETS, IDLE_SOCKETS)
     return [_frames(runs, sockets, say), _memory(idle, say)]
 
 

@@ -6,7 +6,7 @@ and what each process had to work for it. Neighbours: `naive.py`, `stack.py`, `l
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -44,12 +44,16 @@ class Size:
     naive_burst: int
     runs: int
     players: int
-    operators: tuple[str, ...]
-    setups: tuple[str, ...]
+    setups: dict[str, tuple[str, ...]]  # operators that are measured, by setup; in the last one all
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """All operators that are measured."""
+        return self.setups[APART]
 
 
-FULL = Size(50_000, 5_000, 3, PLAYERS, ("best", "sum"), (TOGETHER, APART))
-QUICK = Size(20_000, 2_000, 1, PLAYERS // 5, ("best",), (APART,))
+FULL = Size(50_000, 5_000, 3, PLAYERS, {TOGETHER: ("best",), APART: ("best", "sum")})
+QUICK = Size(20_000, 2_000, 1, PLAYERS // 5, {APART: ("best",)})
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class Bench:
                 await producer.start()
                 open_.push_async_callback(producer.stop)
                 await self._setup(setup, stack, producer)
-                if setup == self.size.setups[-1]:
+                if setup == APART:
                     await self._naive_way(stack, producer)
         return self.found
 
@@ -198,7 +202,7 @@ class Bench:
                 )
                 for own in roles
             ]
-            for season_id, operator in enumerate(self.size.operators, 1):
+            for season_id, operator in enumerate(self.size.setups[setup], 1):
                 season = running_season(season_id, operator)
                 await stack.create_board(season)
                 bursts = Bursts(stack, producer, Places(redis, archive, stack, season), processes)
@@ -209,7 +213,7 @@ class Bench:
         population, operator = Population(season, self.size.players), season.operator
         self.say(f"{setup}: {operator}, a board of {self.size.players:,} players")
         await bursts.run(season, population.debut())
-        if setup == self.size.setups[-1]:
+        if setup == APART:
             self.found.fresh[operator] = await self._runs(
                 f"{setup}: fresh {operator}", bursts, season, population
             )
@@ -263,25 +267,25 @@ def run(quick: bool, say: Say) -> list[Table]:
     """Measure everything, or one setup and one operator where it has to be `quick`."""
     size = QUICK if quick else FULL
     found = asyncio.run(Bench(size, say).run())
-    return [speeds(size, found), costs(size, found)]
+    return [speeds(size, found), costs(found)]
 
 
 def speeds(size: Size, found: Found) -> Table:
     """Results a second that reached each place."""
     table = Table("Results from Kafka to Redis", ("", *(f"`{operator}`" for operator in size.operators)))
 
-    def add(name: str, values: Iterable[list[float]]) -> None:
-        table.add(name, *(spread(each, "/s") for each in values))
+    def add(name: str, values: Mapping[str, list[float]]) -> None:
+        table.add(name, *(spread(values[it], "/s") if it in values else "" for it in size.operators))
 
-    add("naive: a loop, one script call a result", found.loop.values())
-    add(f"naive: one script call a result, pipelined by {AT_ONCE}", found.pipelined.values())
-    for setup in size.setups:
-        ours = [found.ours[setup, operator] for operator in size.operators]
-        add(f"{setup}: in Redis", ([run.board for run in runs] for runs in ours))
-        add(f"{setup}: on a page", ([run.page for run in runs] for runs in ours))
-        add(f"{setup}: in PostgreSQL", ([run.archive for run in runs] for runs in ours))
-    fresh = found.fresh.values()
-    add("a board made within the last hour: in Redis", ([run.board for run in runs] for runs in fresh))
+    add("naive: a loop, one script call a result", found.loop)
+    add(f"naive: one script call a result, pipelined by {AT_ONCE}", found.pipelined)
+    for setup, operators in size.setups.items():
+        ours = {operator: found.ours[setup, operator] for operator in operators}
+        add(f"{setup}: in Redis", {it: [run.board for run in runs] for it, runs in ours.items()})
+        add(f"{setup}: on a page", {it: [run.page for run in runs] for it, runs in ours.items()})
+        add(f"{setup}: in PostgreSQL", {it: [run.archive for run in runs] for it, runs in ours.items()})
+    fresh = {it: [run.board for run in runs] for it, runs in found.fresh.items()}
+    add("a board made within the last hour: in Redis", fresh)
     table.notes += [
         f"Bursts of {size.burst:,} results of {size.players:,} players, from the sending of the first one to",
         "the arrival of the last one, while ingest, persist and web (a mirror, a viewer of the top 100) work",
@@ -291,9 +295,9 @@ def speeds(size: Size, found: Found) -> Table:
     return table
 
 
-def costs(size: Size, found: Found) -> Table:
+def costs(found: Found) -> Table:
     """CPU time of each process by result."""
-    setups = [(setup, operator) for setup in size.setups for operator in size.operators]
+    setups = list(found.ours)
     table = Table("CPU time of a result", ("", *(f"`{operator}`, {setup}" for setup, operator in setups)))
     names = list(dict.fromkeys(name for key in setups for name in found.ours[key][0].cpu_us))
     for name in names:

@@ -48,8 +48,8 @@ class Size:
 
 TOGETHER = {"all roles in one process": [ROLES]}
 APART = {"a process for each role": ["web", "ingest", "persist,keeper"]}
-FULL = Size(3, 8.0, PLAYERS, TOGETHER | APART)
-QUICK = Size(1, 4.0, PLAYERS // 5, TOGETHER)
+FULL = Size(3, 6.0, PLAYERS, TOGETHER | APART)
+QUICK = Size(1, 3.0, PLAYERS // 5, TOGETHER)
 
 
 @dataclass

@@ -27,7 +27,7 @@ SEASON = Season.parse(
     0,
 )
 ZSET, META, LOG, EVENTS = (f"lb:{{s1}}{end}" for end in ("", ":meta", ":log", ":events"))
-SIZE = 1_000_000
+SIZE, QUICK_SIZE = 1_000_000, 200_000
 CALLS, ROWS = 400, 50
 
 
@@ -62,23 +62,23 @@ def stalls() -> Iterator[Stalls]:
         task.cancel()
 
 
-async def fill(redis: Redis) -> None:
-    """Make a board of `SIZE` players."""
+async def fill(redis: Redis, size: int) -> None:
+    """Make a board of so many players."""
     dice = np.random.default_rng(1)
     players, scores = (
-        dice.permutation(SIZE * 3)[:SIZE].tolist(),
-        dice.integers(0, MAX_SCORE // 2, SIZE).tolist(),
+        dice.permutation(size * 3)[:size].tolist(),
+        dice.integers(0, MAX_SCORE // 2, size).tolist(),
     )
-    for start in range(0, SIZE, 10_000):
+    for start in range(0, size, 10_000):
         some = slice(start, start + 10_000)
         await redis.zadd(ZSET, dict(zip(players[some], scores[some], strict=True)))
 
 
-async def change(redis: Redis, epoch: str) -> None:
+async def change(redis: Redis, size: int, epoch: str) -> None:
     """Send calls of changes as fast as Redis takes them, each a version of its own."""
     dice = np.random.default_rng(2)
     for version in range(2, CALLS + 2):
-        players = np.unique(dice.integers(0, SIZE * 3, ROWS)).tolist()
+        players = np.unique(dice.integers(0, size * 3, ROWS)).tolist()
         scores = dice.integers(0, MAX_SCORE // 2, len(players)).tolist()
         rows = ",".join(f"[{player},{score},null,1]" for player, score in zip(players, scores, strict=True))
         event = f'{{"epoch":"{epoch}","version":{version},"rows":[{rows}]}}'
@@ -102,7 +102,7 @@ def resident_mb(field: str) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
 
 
-async def measure(redis: Redis, epoch: str) -> dict[str, float]:
+async def measure(redis: Redis, size: int, epoch: str) -> dict[str, float]:
     """Load the board once and follow changes of it: figures by name, in seconds, milliseconds or MB."""
     await redis.hset(META, mapping={"epoch": epoch, "version": 1})
     before_mb = resident_mb("VmRSS")
@@ -119,7 +119,7 @@ async def measure(redis: Redis, epoch: str) -> dict[str, float]:
     mirror.add_listener(lambda: all_shown.set() if mirror.version == CALLS + 1 else None)
     start = time.perf_counter()
     with stalls() as following:
-        await change(redis, epoch)
+        await change(redis, size, epoch)
         await all_shown.wait()
     calls_s = time.perf_counter() - start
     stop.set()
@@ -136,28 +136,29 @@ async def measure(redis: Redis, epoch: str) -> dict[str, float]:
     }
 
 
-async def measured(runs: int, say: Say) -> list[dict[str, float]]:
+async def measured(size: int, runs: int, say: Say) -> list[dict[str, float]]:
     """Run the benchmark on a server of its own."""
     with tempfile.TemporaryDirectory(prefix="rankcast-bench-") as folder:
         server = Valkey(Path(folder), "bench", durable=False)
         await server.start()
         try:
             async with connect(server.address) as redis:
-                say(f"filling a board of {SIZE:,} players")
-                await fill(redis)
+                say(f"filling a board of {size:,} players")
+                await fill(redis, size)
                 found = []
                 for number in range(runs):
                     say(f"run {number + 1} of {runs}")
-                    found.append(await measure(redis, f"{number:016x}"))
+                    found.append(await measure(redis, size, f"{number:016x}"))
                 return found
         finally:
             server.kill()
 
 
 def run(quick: bool, say: Say) -> list[Table]:
-    """Measure three loads, or a single one where it has to be `quick`."""
-    found = asyncio.run(measured(1 if quick else 3, say))
-    table = Table(f"A mirror of {SIZE:,} players", ("", "median (least to most)"))
+    """Load a million players three times, or fewer once where it has to be `quick`."""
+    size, runs = (QUICK_SIZE, 1) if quick else (SIZE, 3)
+    found = asyncio.run(measured(size, runs, say))
+    table = Table(f"A mirror of {size:,} players", ("", "median (least to most)"))
     for name in found[0]:
         values = [figures[name] for figures in found]
         unit, digits = (" MB", 0) if "memory" in name else (" ms", 1) if "stall" in name else (" s", 2)

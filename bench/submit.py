@@ -27,7 +27,7 @@ from server.metrics import Metrics
 from server.settings import Settings
 
 SIZES, QUICK_SIZES = (1_000, 1_000_000), (1_000, 100_000)
-BATCH, ROUNDS = 500, 10
+BATCH, ROUNDS = 500, 5
 MOST_POINTS = 2_000
 LOG = 1
 
