@@ -38,3 +38,10 @@ async def test_a_season_that_is_not_there_has_no_status(reader: Api) -> None:
     answer = await reader.http.get("/seasons/99999/leaderboard/status")
 
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_season")
+
+
+async def test_a_process_that_plays_no_demo_has_no_buttons_for_one(reader: Api) -> None:
+    answer = await reader.http.get("/demo")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert (await reader.http.get("/seasons")).json()["demo"] is None
