@@ -157,6 +157,7 @@ class Page {
     this.#table.show(view.rows, view.changes.first || other, positionOf(view));
     this.#history.noteAll(view.rows, Date.now());
     this.#names.learn(view.rows);
+    this.#feed.name(this.#names.of);
     this.#facts.view(view);
     this.#demo?.seen(view.rows);
     this.#feed.add(other ? [] : newsOf(view));

@@ -15,7 +15,7 @@ const WAITING = 3;
 const CLIMB = 8; // places at once that are worth a line
 const PODIUM = 10;
 
-/** @typedef {{ player: string, name: string, text: string, weight: number }} News */
+/** @typedef {{ player: string, name: string | null, text: string, weight: number }} News */
 
 /**
  * The moves of a view that are worth a line: a new leader, a rise within the best ten, a climb. Pure.
@@ -29,7 +29,7 @@ export function newsOf(view) {
   view.rows.forEach((row, place) => {
     const rise = places.get(row.player) ?? 0;
     if (rise <= 0) return;
-    const one = { player: row.player, name: called(row) };
+    const one = { player: row.player, name: row.name };
     const passed = view.rows[place + 1];
     if (row.rank === 1) news.push({ ...one, text: "takes the lead", weight: 1_000 });
     else if (row.rank <= PODIUM && passed) {
@@ -56,7 +56,7 @@ export function newsOfRankUp(event) {
     event.before === null
       ? `is new at ${ordinal(event.after)}`
       : `comes in at ${ordinal(event.after)}${from}`;
-  return { player: event.player, name: called(event), text, weight: 50 };
+  return { player: event.player, name: event.name, text, weight: 50 };
 }
 
 export class Feed {
@@ -65,6 +65,8 @@ export class Feed {
   #glide = new Glide();
   /** @type {HTMLElement[]} the newest first */
   #items = [];
+  /** @type {Set<HTMLElement>} */
+  #nameless = new Set();
   /** @type {News[]} */
   #waiting = [];
   #shownAt = -Infinity;
@@ -88,6 +90,20 @@ export class Feed {
     this.#next();
   }
 
+  /**
+   * Gives names to those who had none when they passed: names follow a moment later.
+   * @param {(player: string) => string | null} nameOf
+   */
+  name(nameOf) {
+    for (const item of this.#nameless) {
+      const name = nameOf(item.dataset.player ?? "");
+      if (name === null && item.isConnected) continue;
+      this.#nameless.delete(item);
+      const bdi = item.querySelector("bdi");
+      if (bdi && name !== null) bdi.textContent = name;
+    }
+  }
+
   /** Forgets everything, as when a season begins anew. */
   clear() {
     this.#waiting = [];
@@ -108,11 +124,12 @@ export class Feed {
     this.#shownAt = performance.now();
     const flag = make("span", "flag", this.#flagOf(player));
     flag.setAttribute("aria-hidden", "true");
-    const bdi = make("bdi", "", name);
+    const bdi = make("bdi", "", called({ player, name }));
     bdi.dir = "auto";
     const time = make("time", "", clockText(Date.now()));
     const item = make("li", "", flag, make("span", "what", bdi, ` ${text}`), time);
     item.dataset.player = player;
+    if (name === null) this.#nameless.add(item);
     this.#items.unshift(item);
     this.#list.prepend(item);
     for (const old of this.#items.splice(SHOWN)) {

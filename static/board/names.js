@@ -19,8 +19,6 @@ export class Names {
     }
   }
 
-  /** @param {string} player @returns {string | null} */
-  of(player) {
-    return this.#names.get(player) ?? null;
-  }
+  /** The name of a player, null where it is not known. @type {(player: string) => string | null} */
+  of = (player) => this.#names.get(player) ?? null;
 }

