@@ -60,6 +60,7 @@ class Page {
   /** @type {Refusal | null} */
   #refusal = null;
   #again = 0;
+  #panelInSight = false;
   /** @type {string | null} */
   #player = null;
   /** @type {Demo | null} */
@@ -108,6 +109,11 @@ class Page {
     });
     if (this.#season) follow(this.#season.id, (pulse) => this.#facts.pulse(pulse));
     addEventListener("scroll", () => this.#showPin(), { passive: true });
+    const observer = new IntersectionObserver((seen) => {
+      this.#panelInSight = seen[seen.length - 1].isIntersecting;
+      this.#showPin();
+    });
+    observer.observe(part("around"));
     setInterval(() => this.#look(), LOOK_MS);
   }
 
@@ -218,7 +224,7 @@ class Page {
   }
 
   #showPin() {
-    const needed = this.#player !== null && !this.#table.isInSight(this.#player) && !inSight(part("around"));
+    const needed = this.#player !== null && !this.#panelInSight && !this.#table.isInSight(this.#player);
     this.#pin.show(this.#around, needed, this.#flags.of(this.#player ?? ""));
   }
 
@@ -227,12 +233,6 @@ class Page {
     if (this.#top?.rows.some((row) => row.player === this.#player)) this.#table.reveal(this.#player);
     else part("around").scrollIntoView({ block: "start" });
   }
-}
-
-/** @param {HTMLElement} element */
-function inSight(element) {
-  const { top, bottom } = element.getBoundingClientRect();
-  return bottom > 0 && top < innerHeight - 100;
 }
 
 /**
