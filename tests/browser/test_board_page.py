@@ -55,9 +55,13 @@ async def _text(page: Page, part: str) -> str:
     return await page.inner_text(part)
 
 
+def _number(shown: str) -> int:
+    return int(shown.replace(",", ""))
+
+
 async def _neighbours(page: Page) -> tuple[list[Row], str | None]:
     read: dict[str, Any] = await page.evaluate(_NEIGHBOURS)
-    rows = [(int(rank.replace(",", "")), name, int(points)) for rank, name, points in read["rows"]]
+    rows = [(_number(rank), name, _number(points)) for rank, name, points in read["rows"]]
     return sorted(rows), read.get("own")
 
 

@@ -243,7 +243,10 @@ async def test_rebuilds_while_results_keep_coming_lose_none_and_count_none_twice
         while not stop.is_set():
             sizes.append(await flow.redis.zcard(BoardKeys(12).zset))
 
-    await until(lambda: flow.redis.zcard(BoardKeys(12).zset))
+    async def all_are_there() -> bool:
+        return await flow.redis.zcard(BoardKeys(12).zset) == 100
+
+    await until(all_are_there)
     looking = asyncio.create_task(look())
     for _ in range(3):
         await rebuilder_of(flow).rebuild(12)
