@@ -39,6 +39,12 @@ class Follower:
         """What the line is made of."""
         return self.newest["state"]["transport"] if "state" in self.newest else None
 
+    @property
+    def own(self) -> str | None:
+        """The player in the middle of the around-me view; none while it is unranked."""
+        own = self.newest["around"]["own"] if "around" in self.newest else None
+        return own and str(own["player"])
+
     def rows(self, kind: str = "top") -> list[tuple[str, int, int]]:
         """The rows shown last: player, points, achievedAt."""
         rows = self.newest[kind]["rows"] if kind in self.newest else []
