@@ -27,6 +27,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """The same name for a case in every process of a run: bytes with a random mask, instants of today vary."""
+    varies = isinstance(val, bytes) or (isinstance(val, int) and val > 10**15)
+    return argname if varies else None
+
+
 @pytest.fixture(scope="session")
 def services_folder() -> Iterator[Path]:
     """A folder that every account can pass (PostgreSQL may run as another one); what works in it is ended."""

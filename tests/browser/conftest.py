@@ -3,6 +3,7 @@
 Browser and stage live as long as the run, in the loop of the session: tests that use them run there too.
 """
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
@@ -37,15 +38,21 @@ def node() -> str:
 def tools(node: str) -> Path:
     """The folder of the installed tools, as the lock names them; skipped where they cannot be had."""
     place, lock = JS / "node_modules", JS / "package-lock.json"
-    installed = place / ".package-lock.json"
-    if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
-        npm = shutil.which("npm") or missing("npm is not installed")
-        command = [npm, "ci", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=JS, capture_output=True, text=True, timeout=INSTALL_S, check=False)
-        if done.returncode:
-            missing(f"npm cannot install the tools of {lock}:\n{done.stderr}")
-        installed.touch()
+    with (JS / "package.json").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # another process of this run may be at it
+        installed = place / ".package-lock.json"
+        if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
+            _install_tools(lock)
+            installed.touch()
     return place / ".bin"
+
+
+def _install_tools(lock: Path) -> None:
+    npm = shutil.which("npm") or missing("npm is not installed")
+    command = [npm, "ci", "--no-audit", "--no-fund"]
+    done = subprocess.run(command, cwd=JS, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+    if done.returncode:
+        missing(f"npm cannot install the tools of {lock}:\n{done.stderr}")
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
