@@ -6,13 +6,14 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet --onl
 KAFKA_LIBS := .cache/kafka-libs
 UV := .cache/uv/bin/uv
 ARGS ?=
+FAULT_WORKERS ?= 2
 
 # The first Python that is new enough and can make an environment; PYTHON=… names another one.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench lock clean kafka-jars
+.PHONY: help run test test-faults check bench lock clean kafka-jars
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -22,6 +23,9 @@ run: $(VENV)/run.stamp ## start everything and play the demo: open the address i
 
 test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some)
 	@exec $(PY) -m pytest $(ARGS)
+
+test-faults: $(VENV)/dev.stamp ## break services and processes under load: minutes (ARGS="tests/faults/test_redis.py" for some)
+	@exec $(PY) -m pytest -n $(FAULT_WORKERS) $(or $(ARGS),tests/faults)
 
 check: $(VENV)/dev.stamp ## lint, formatting, types, and which layer may import which
 	$(VENV)/bin/ruff check .

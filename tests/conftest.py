@@ -17,6 +17,8 @@ from server.embedded.tansu import Tansu
 from server.embedded.valkey import Valkey
 from tests import guardian, services
 
+collect_ignore = ["faults"]  # takes minutes: `make test-faults` names it, and what is named is not ignored
+
 
 def _interrupt(_signal: int, _frame: object) -> None:
     raise KeyboardInterrupt
