@@ -5,11 +5,17 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable
 
+PATIENCE = 3  # deadlines are for what never comes true: a busy machine is no failure
+
 
 async def until(
     condition: Callable[[], object | Awaitable[object]], *, within: float = 10.0, every: float = 0.01
 ) -> None:
-    """Return once `condition()` (plain or awaitable) is true; after `within` seconds fail with its value."""
+    """Return once `condition()` (plain or awaitable) is true; fails with its value when it never is.
+
+    `within` is what a quiet machine needs, in seconds; a busy one gets `PATIENCE` times as long.
+    """
+    within *= PATIENCE
     deadline = time.monotonic() + within
     while True:
         value = condition()
