@@ -37,7 +37,7 @@ class Client:
 
     async def done(self) -> None:
         """Wait until the connection has ended; raises what broke the protocol."""
-        await asyncio.wait_for(asyncio.shield(self._reading), 10)
+        await asyncio.wait_for(asyncio.shield(self._reading), 30)
         await self.line.wait_closed()
 
     def check(self) -> None:
@@ -143,7 +143,7 @@ class RawClient:
     async def read(self, size: int = 65_536) -> bool:
         """Read once and take what came; False at the end of the stream."""
         try:
-            data = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(self.socket, size), 10)
+            data = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(self.socket, size), 30)
         except ConnectionError:
             return False
         if not data:

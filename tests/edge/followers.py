@@ -45,7 +45,7 @@ class Follower:
     async def read(self, size: int = 65_536) -> bool:
         """Read once and take what came; False at the end."""
         try:
-            data = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(self.socket, size), 10)
+            data = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(self.socket, size), 30)
         except ConnectionError:
             return False
         self._raw += data
@@ -101,7 +101,7 @@ async def ask(
     await loop.sock_sendall(line, request.encode())
     answer = b""
     while not answer.endswith(b"\r\n\r\n"):
-        answer += await asyncio.wait_for(loop.sock_recv(line, 1), 10)
+        answer += await asyncio.wait_for(loop.sock_recv(line, 1), 30)
     return Follower(line, answer.decode().lower())
 
 

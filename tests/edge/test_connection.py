@@ -205,7 +205,7 @@ async def test_a_connection_that_never_becomes_a_request_is_cut(
         reader, writer = await asyncio.open_connection("127.0.0.1", stage.port)
         writer.write(said)
         with contextlib.suppress(ConnectionError):
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+            assert await asyncio.wait_for(reader.read(), 30) == b""
         await until(lambda: not stage.server.server_state.connections)
         writer.close()
 

@@ -53,7 +53,7 @@ async def test_of_processes_that_make_one_season_at_once_one_makes_it(archive: A
 
 async def test_making_a_season_waits_for_no_reader_of_another(archive: Archive) -> None:
     await archive.create_season(season(1))
-    async with archive.totals(1), asyncio.timeout(5):
+    async with archive.totals(1), asyncio.timeout(20):
         assert await archive.create_season(season(2))
 
 

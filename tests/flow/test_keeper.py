@@ -39,7 +39,7 @@ async def kept(archive: Archive, boards: BoardStore, settings: Settings) -> Asyn
         yield keeper
     finally:
         stop.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await running
 
 

@@ -112,7 +112,7 @@ async def test_a_role_that_dies_takes_the_process_down(
 
     with pytest.raises(StartError, match="role names died: RuntimeError: out of luck"):
         async with running(settings, frozenset({"web"})) as process:
-            await asyncio.wait_for(asyncio.shield(process.serving), 10)
+            await asyncio.wait_for(asyncio.shield(process.serving), 30)
 
 
 async def test_a_role_that_ends_by_itself_takes_the_process_down(
@@ -125,7 +125,7 @@ async def test_a_role_that_ends_by_itself_takes_the_process_down(
 
     with pytest.raises(StartError, match="role names ended by itself"):
         async with running(settings, frozenset({"web"})) as process:
-            await asyncio.wait_for(asyncio.shield(process.serving), 10)
+            await asyncio.wait_for(asyncio.shield(process.serving), 30)
 
 
 async def test_a_service_that_never_comes_up_is_one_clear_line(
@@ -206,10 +206,10 @@ async def test_a_second_request_to_stop_waits_for_nothing(settings: Settings) ->
 
         process.life.drain = endless
         process.server.stop()
-        await asyncio.wait_for(draining.wait(), 10)
+        await asyncio.wait_for(draining.wait(), 30)
         process.server.stop()
 
-        await asyncio.wait_for(process.serving, 10)
+        await asyncio.wait_for(process.serving, 30)
 
 
 async def test_a_stopping_process_takes_no_results_and_is_not_ready(settings: Settings) -> None:

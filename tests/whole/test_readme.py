@@ -73,5 +73,5 @@ async def _received(socket: ClientConnection, told: dict[str, Any]) -> None:
 
 
 async def _next(socket: ClientConnection) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         return await socket.recv(decode=False)
