@@ -11,7 +11,9 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from itertools import groupby
 
-from server.archive import logs, migrate, names, results, seasons, totals
+from server.archive import audits, cut, logs, migrate, names, results, seasons, totals
+from server.archive.audits import AuditRecord, StoredAudit
+from server.archive.cut import SeasonCut
 from server.archive.database import Database
 from server.archive.logs import Evidence, LogRange
 from server.archive.results import Answers, Row, StoreReply
@@ -157,6 +159,19 @@ class Archive:
         async with self._database.snapshot() as connection:
             yield await totals.snapshot_totals(connection, season_id)
 
+    @asynccontextmanager
+    async def cut(self, season_id: int) -> AsyncIterator[SeasonCut]:
+        """Hold a season's rows, totals and persist's offsets of one moment, within the `async with`."""
+        season = await self._definition(season_id)
+        async with self._database.snapshot() as connection:
+            yield await cut.snapshot_season(connection, season)
+
+    async def mend_totals(self, season_id: int, players: Sequence[int]) -> int:
+        """Compute these players' totals from their rows anew; return how many were wrong."""
+        season = await self._definition(season_id)
+        async with self._database.transaction() as connection:
+            return await cut.mend_totals(connection, season, players)
+
     async def top(self, season_id: int, limit: int) -> list[Total]:
         """Return the first `limit` players in the board's order."""
         await self._definition(season_id)
@@ -168,6 +183,18 @@ class Archive:
         await self._definition(season_id)
         async with self._database.transaction(readonly=True) as connection:
             return await totals.count(connection, season_id)
+
+    # -- audits
+
+    async def save_audit(self, audit: AuditRecord) -> int:
+        """Keep what an audit found; return its id."""
+        async with self._database.transaction() as connection:
+            return await audits.save_audit(connection, audit)
+
+    async def last_audit(self, season_id: int) -> StoredAudit | None:
+        """Return the season's newest audit."""
+        async with self._database.transaction(readonly=True) as connection:
+            return await audits.last_audit(connection, season_id)
 
     # -- names
 

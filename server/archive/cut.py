@@ -1,0 +1,184 @@
+"""A season as SQL had it when a board had read the log up to some position: all rows but those beyond.
+
+Owns the queries. PostgreSQL's snapshot stands at or beyond the position on every partition; each row says
+where it was read, so what lies beyond can be left out, and the rest is exactly what the board should show.
+Never does: hold more than some rows, lock out anybody who reads or writes, or know Redis.
+Neighbours: `store.py` opens it, `keeper/exact.py` waits until PostgreSQL has read far enough.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from server.archive.binary_copy import CopyRows
+from server.archive.database import Connection
+from server.archive.errors import passing_faults_named
+from server.archive.logs import current_log, next_offsets
+from server.core.member_order import Int64s
+from server.core.season import Season
+
+COPY_SECONDS = 86_400.0  # a season of billions of rows may take an hour
+LOOK_UP_SECONDS = 600.0
+
+Take = Callable[[Int64s], None]
+
+
+class Ways(NamedTuple):
+    """A player three ways: points (-1: not there) and the tick's start in microseconds, of each.
+
+    `board`: what rows below the position make, the board's truth. `rows`: what all rows make. `total`: what
+    `player_totals` holds, which has to be the same as `rows`.
+    """
+
+    player: int
+    board_points: int
+    board_at: int
+    row_points: int
+    row_at: int
+    total_points: int
+    total_at: int
+
+
+COLUMNS = len(Ways._fields)
+
+# How one player's results become one row, by operator. `packed` is the greatest for the best result.
+_BEST = """
+SELECT player_id,
+    coalesce(max(packed) FILTER (WHERE NOT beyond) / {span}, -1) AS board_points,
+    {starts_us} + ({span} - 1 - coalesce(max(packed) FILTER (WHERE NOT beyond), 0) % {span}) * {tick_us}
+        AS board_at,
+    max(packed) / {span} AS row_points,
+    {starts_us} + ({span} - 1 - max(packed) % {span}) * {tick_us} AS row_at
+FROM (SELECT player_id, {beyond} AS beyond,
+        points::bigint * {span} + {span} - 1 - ({achieved_us} - {starts_us}) / {tick_us} AS packed
+    FROM match_results_s{season}{where}) r
+GROUP BY player_id"""
+
+_SUM = """
+SELECT player_id,
+    least(coalesce(sum(points) FILTER (WHERE NOT beyond), -1), {most}) AS board_points,
+    {starts_us} + coalesce(max(tick) FILTER (WHERE points > 0 AND NOT beyond), 0) * {tick_us} AS board_at,
+    least(sum(points), {most}) AS row_points,
+    {starts_us} + coalesce(max(tick) FILTER (WHERE points > 0), 0) * {tick_us} AS row_at
+FROM (SELECT player_id, {beyond} AS beyond, points, ({achieved_us} - {starts_us}) / {tick_us} AS tick
+    FROM match_results_s{season}{where}) r
+GROUP BY player_id"""
+
+_BEYOND = "(log_id = {log} AND log_offset >= coalesce((ARRAY[{offsets}]::bigint[])[log_partition + 1], 0))"
+_ACHIEVED_US = "(extract(epoch FROM achieved_at) * 1000000)::bigint"
+
+_WAYS = """
+SELECT player_id, coalesce(board_points, -1), coalesce(board_at, 0), coalesce(row_points, -1),
+    coalesce(row_at, 0), coalesce(points, -1), coalesce({achieved_us}, 0)
+FROM ({by_rows}) rows
+FULL JOIN (SELECT player_id, points, achieved_at FROM player_totals_s{season}{where}) totals
+    USING (player_id)"""
+
+# The board's order, as PostgreSQL itself has it.
+_IN_ORDER = ' ORDER BY coalesce(board_points, -1) DESC, board_at, player_id::text COLLATE "C" DESC'
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonCut:
+    """A season in one repeatable-read snapshot; good within the `async with` that gave it.
+
+    `log` is the log that persist read then (None: none yet), `offsets` its partition → next offset.
+    """
+
+    season: Season
+    log: int | None
+    offsets: dict[int, int]
+    _connection: Connection
+
+    async def totals(self, take: Take) -> None:
+        """Hand over all totals of the snapshot, piece by piece: int64[n, 3] of player, points, time (us)."""
+        table = f"player_totals_s{self.season.season_id:d}"
+        await self._copy(f"SELECT player_id, points, {_ACHIEVED_US} FROM {table}", 3, take)  # noqa: S608  a number
+
+    async def in_order(self, applied: Mapping[int, int], take: Take) -> None:
+        """Hand over every player by the order at `applied`, those who were not there last: int64[n, 7].
+
+        The columns are those of `Ways`. Reads every row of the season.
+        """
+        with passing_faults_named():
+            await self._connection.execute("SET LOCAL work_mem = '64MB'")
+        await self._copy(self._ways(applied) + _IN_ORDER, COLUMNS, take)
+
+    async def look_up(self, applied: Mapping[int, int], players: Sequence[int]) -> list[Ways]:
+        """Return these players three ways, those whom PostgreSQL knows; reads their rows alone."""
+        query = self._ways(applied, " WHERE player_id = ANY($1)")
+        with passing_faults_named():
+            rows = await self._connection.fetch(query, players, timeout=LOOK_UP_SECONDS)
+        return [Ways._make(row.values()) for row in rows]
+
+    async def count(self) -> int:
+        """Return how many results the season has."""
+        table = f"match_results_s{self.season.season_id:d}"
+        with passing_faults_named():
+            rows: int = await self._connection.fetchval(
+                f"SELECT count(*) FROM {table}",  # noqa: S608  a number
+                timeout=COPY_SECONDS,
+            )
+        return rows
+
+    def _ways(self, applied: Mapping[int, int], where: str = "") -> str:
+        season = self.season
+        offsets = ",".join(str(applied.get(at, 0)) for at in range(max(applied, default=-1) + 1))
+        values = {
+            "season": season.season_id,
+            "where": where,
+            "span": 1 << season.time_bits,
+            "starts_us": season.starts_us,
+            "tick_us": season.tick_us,
+            "most": season.codec.max_points,
+            "achieved_us": _ACHIEVED_US,
+            "beyond": _BEYOND.format(log=self.log, offsets=offsets),
+        }
+        by_rows = (_BEST if season.operator == "best" else _SUM).format_map(values)
+        return _WAYS.format_map(values | {"by_rows": by_rows})
+
+    async def _copy(self, query: str, columns: int, take: Take) -> None:
+        rows = CopyRows(columns)
+
+        async def output(data: bytes) -> None:
+            take(rows.feed(data))
+            await asyncio.sleep(0)  # others of the loop have their turn between two pieces
+
+        with passing_faults_named():
+            await self._connection.copy_from_query(
+                query, output=output, format="binary", timeout=COPY_SECONDS
+            )
+        rows.end()
+
+
+async def snapshot_season(connection: Connection, season: Season) -> SeasonCut:
+    """Begin to read a season in a repeatable-read transaction; it must have asked for nothing yet.
+
+    The locks come before the snapshot: a reset that commits in between would show empty tables with old
+    offsets.
+    """
+    tables = f"match_results_s{season.season_id:d}, player_totals_s{season.season_id:d}"
+    await connection.execute(f"LOCK TABLE {tables} IN ACCESS SHARE MODE")
+    log = await current_log(connection)
+    offsets = {} if log is None else await next_offsets(connection, log)
+    return SeasonCut(season, log, offsets, connection)
+
+
+async def mend_totals(connection: Connection, season: Season, players: Sequence[int]) -> int:
+    """Put the totals of these players right, in one transaction; return how many were wrong.
+
+    Persist moves an offset first of all in its transactions: while that table is locked none is under way,
+    and so no row is there that this does not see.
+    """
+    await connection.execute("LOCK TABLE persist_offsets IN SHARE MODE")
+    found = await SeasonCut(season, 0, {}, connection).look_up({}, players)
+    wrong = [way for way in found if way[3:5] != way[5:7]]
+    table = f"player_totals_s{season.season_id:d}"
+    ids = [way.player for way in wrong]
+    await connection.execute(f"DELETE FROM {table} WHERE player_id = ANY($1)", ids)  # noqa: S608  a number
+    await connection.executemany(
+        f"INSERT INTO {table} (season_id, player_id, points, achieved_at) VALUES ($1, $2, $3, $4)",  # noqa: S608  a number
+        [(season.season_id, way.player, way.row_points, way.row_at) for way in wrong if way.row_points >= 0],
+    )
+    return len(wrong)
