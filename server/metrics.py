@@ -48,6 +48,21 @@ class Metrics:
         self.rebuilds = counter("rebuilds", "Boards rebuilt, by outcome", "outcome")
         self.saturated = counter("saturated", "Sums held at the season's maximum", "board")
 
+        # -- keeper
+        self.reconciles = counter("reconciles", "Rounds of reconcile, by outcome", "outcome")
+        self.reconcile_players = gauge("reconcile_players", "Players compared in the last round", "board")
+        self.reconcile_seconds = gauge("reconcile_seconds", "Time of the last round", "board")
+        self.reconcile_differences = counter(
+            "reconcile_differences", "Differences found by reconcile, by kind", "board", "kind"
+        )
+        self.reconcile_repaired = counter("reconcile_repaired", "Differences repaired", "board")
+        self.reconcile_left = gauge("reconcile_left", "Differences that the last round left", "board")
+        self.reconcile_age = gauge("reconcile_age_seconds", "Age of the last round that ended", "board")
+        self.audits = counter("audits", "Audits, by outcome", "outcome")
+        self.audit_equal = gauge("audit_equal", "1: the last audit found everything equal, 0: not", "board")
+        self.audit_seconds = gauge("audit_seconds", "Time of the last audit", "board")
+        self.audit_age = gauge("audit_age_seconds", "Age of the last audit", "board")
+
         # -- mirror
         self.mirror_events = counter("mirror_events", "Events heard, by what they were", "board", "outcome")
         self.mirror_holes = counter(

@@ -129,6 +129,19 @@ class Settings(BaseSettings):
         30.0, gt=0, description="how long a killed rebuild keeps others away, in seconds"
     )
 
+    cut_wait_s: float = Field(
+        30.0, gt=0, description="how long reconcile and audit wait for persist to reach the board, in seconds"
+    )
+    reconcile_every_s: float = Field(
+        3600.0, ge=0, description="how often boards are compared with PostgreSQL, in seconds; 0: never"
+    )
+    reconcile_repairs: bool = Field(True, description="reconcile by the clock repairs what differs")
+    audit_every_s: float = Field(
+        86_400.0,
+        ge=0,
+        description="how often rows, totals and board are audited by the clock, in seconds; 0: never",
+    )
+
     # -- mirror
     mirror_check_s: float = Field(
         1.0, gt=0, description="how often a mirror looks where its board stands in Redis, in seconds"
