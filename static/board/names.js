@@ -2,7 +2,7 @@
 //
 // Owns: how many are kept. Neighbours: board.js fills and asks.
 
-const KEPT = 2_000;
+const KEPT = 500;
 
 export class Names {
   /** @type {Map<string, string>} */

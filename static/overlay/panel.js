@@ -7,6 +7,7 @@
 
 const MARK_MS = 4000; // how long a move stays marked
 const LEAVE_MS = 600; // a little longer than the style's fade
+const MOST_ELEMENTS = 2; // a row that fits: where more are on their way out, they go at once
 const GAP = 0.35; // of a row, before the chosen player below the others
 const BANNER_ROWS = 1.4; // what the strip below takes
 const WIDTHS = { rank: "minmax(2.6em, max-content)", name: "minmax(0, 1fr)", points: "max-content" };
@@ -138,11 +139,13 @@ export class Panel {
     const { element, timer } = this.shown.get(player);
     clearTimeout(timer);
     this.shown.delete(player);
-    element.classList.add("leaving");
-    setTimeout(() => {
+    const putAway = () => {
       element.remove();
       this.spare.push(element);
-    }, LEAVE_MS);
+    };
+    if (this.list.childElementCount > MOST_ELEMENTS * this.fit) return putAway();
+    element.classList.add("leaving");
+    setTimeout(putAway, LEAVE_MS);
   }
 
   markAll({ changes }) {

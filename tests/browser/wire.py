@@ -19,6 +19,7 @@ class Wire:
         self.port = 0
         self.frozen = False  # lines that are open stay open, and nothing passes
         self.bars_sockets = False  # as proxies do that know nothing of WebSockets
+        self.sockets_to: int | None = None  # where WebSockets are led instead
         self.sockets = 0  # WebSockets that were asked for
         self._lines: set[asyncio.Task[None]] = set()
 
@@ -40,17 +41,17 @@ class Wire:
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         opened: list[asyncio.StreamWriter] = [to_client]
+        target = self.target
         try:
             head = await client.readuntil(b"\r\n\r\n")
             if head.startswith(b"GET /ws"):
                 self.sockets += 1
+                target = self.sockets_to or target
                 if self.bars_sockets:
-                    to_client.write(
-                        b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                    )
+                    to_client.write(_FORBIDDEN)
                     await to_client.drain()
                     return
-            server, to_server = await asyncio.open_connection(HOST, self.target)
+            server, to_server = await asyncio.open_connection(HOST, target)
             opened.append(to_server)
             to_server.write(head)
             async with asyncio.TaskGroup() as group:
