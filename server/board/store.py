@@ -1,7 +1,7 @@
 """The live boards in Redis: results go in by the submit script, positions come out.
 
 Owns the calls of `submit.lua` and what a caller learns from them. Never decides what to do about a reply:
-ingest seeks, waits and asks, the keeper rebuilds (`rebuilds.py` has what that needs).
+ingest seeks, waits and asks, the keeper rebuilds and repairs (`rebuilds.py`, `repairs.py`).
 Neighbours: `feed` calls it, `batch.py` makes the text, `scripts.py` sends it.
 """
 
@@ -16,6 +16,7 @@ from server.board.batch import BatchInvalid, SubmitBatch, SubmitReply, parse_rep
 from server.board.keys import BoardKeys
 from server.board.position import Applied, new_epoch, text
 from server.board.rebuilds import Rebuilds
+from server.board.repairs import Repairs
 from server.board.scripts import Call, Script, Scripts
 from server.metrics import Metrics
 from server.settings import Settings
@@ -40,7 +41,7 @@ class Progress:
 
 
 class BoardStore:
-    """All boards of one Redis. `rebuilds` has what only the keeper needs."""
+    """All boards of one Redis. `rebuilds` and `repairs` have what only the keeper needs."""
 
     def __init__(self, redis: Redis, settings: Settings, metrics: Metrics) -> None:
         self._redis = redis
@@ -49,6 +50,7 @@ class BoardStore:
         self._scripts = Scripts(redis)
         self._submit = Script.load("submit")
         self.rebuilds = Rebuilds(redis, self._scripts, settings)
+        self.repairs = Repairs(self._scripts, settings)
 
     async def submit(self, batch: SubmitBatch) -> SubmitReply:
         """Apply one batch; see `submit_many`."""
@@ -88,6 +90,11 @@ class BoardStore:
     async def applied(self, season_id: int) -> Applied | None:
         """How far the live board has read, None where there is no board."""
         return Applied.parse(await self._redis.hgetall(BoardKeys(season_id).applied))
+
+    async def count(self, season_id: int) -> int:
+        """The number of the live board's members."""
+        members: int = await self._redis.zcard(BoardKeys(season_id).zset)
+        return members
 
     async def progress(self, season_id: int) -> Progress | None:
         """How the live board gets on, None where there is no board."""

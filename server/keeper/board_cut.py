@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 
 from server.board.keys import BoardKeys
 from server.board.position import Applied, text
+from server.board.repairs import Standstill
 from server.board.scripts import Script
 from server.core.board_event import BoardEvent, parse_event
 from server.core.board_page import Alien, BoardPage, page_of_rows, page_of_texts
@@ -134,6 +135,11 @@ class BoardReader:
                 log.info("board_read_again", board=f"s{season_id}", reason=reason)
         raise NoBoard(f"board s{season_id} could not be read at one instant in {ATTEMPTS} tries: {reason}")
 
+    async def standing(self, season_id: int) -> Standstill | None:
+        """Where the live board stands now, None where there is none."""
+        look = await self._look(BoardKeys(season_id), "")
+        return None if look.applied is None else Standstill(look.epoch, look.applied)
+
     async def _read(self, season_id: int) -> BoardCut:
         keys = BoardKeys(season_id)
         first = await self._look(keys, "")
@@ -162,7 +168,7 @@ class BoardReader:
             self._look_script.text, 4, *keys.board, newest, str(ENTRIES), *map(str, members)
         )
         epoch, version, players, last, counted, applied, entries, ranks = reply
-        fields = dict(zip(applied[::2], applied[1::2], strict=True)) if isinstance(applied, list) else applied
+        fields = dict(zip(applied[::2], applied[1::2], strict=True))
         return _Look(
             text(epoch),
             int(version),

@@ -18,6 +18,7 @@ from server.metrics import Metrics
 from server.settings import Settings
 from tests.flow.archives import new_log
 from tests.flow.boards import Maker, codes, make_season
+from tests.waiting import until
 
 KEYS = BoardKeys(12)
 
@@ -45,6 +46,17 @@ class BothSides:
         reply = await self.boards.submit(self.maker.batch(*results, start=start, asked=asked))
         assert reply.kind == "done", reply
         return codes(reply)
+
+    async def submit_when_free(self, results: Sequence[Result], start: int) -> None:
+        """The board reads these records, if need be after somebody's hold."""
+
+        async def taken() -> bool:
+            asked = Asked(start, False, [False] * len(results))
+            return (
+                await self.boards.submit(self.maker.batch(*results, start=start, asked=asked))
+            ).kind == "done"
+
+        await until(taken)
 
     async def both(self, *results: Result) -> None:
         """Both read these records, the next of the log."""
