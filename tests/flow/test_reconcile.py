@@ -190,9 +190,7 @@ async def test_repairs_beside_results_that_keep_coming_end_in_what_sql_computes(
     feeding = asyncio.create_task(feed())
     repaired = 0
     for _ in range(4):
-        wrong: dict[bytes | str, float] = {
-            str(chance.randrange(80)): chance.randrange(1 << 40) for _ in range(9)
-        }
+        wrong = {str(chance.randrange(80)): chance.randrange(1 << 40) for _ in range(9)}
         await redis.zadd(KEYS.zset, wrong)
         found = await reconciler.reconcile(12, repair=True)
         repaired += found.repaired
