@@ -55,6 +55,11 @@ class Feeder:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._feeding: asyncio.Task[None] | None = None
 
+    @property
+    def feeds(self) -> bool:
+        """Whether it is at work: after `start`, before `finish`."""
+        return self._feeding is not None
+
     def start(self) -> None:
         """Begin, or go on after `finish`."""
         self._feeding = asyncio.create_task(self._feed())

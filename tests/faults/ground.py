@@ -1,0 +1,56 @@
+"""What an arena stands on that several tests share: a place, a Valkey, a database, each the arena's own.
+
+Owns their beginning and end. Each test leaves the arena healthy (`Arena.holds`), and the next one feeds it
+again (`fed`). Never breaks anything.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from server.embedded.postgres import Postgres
+from server.embedded.valkey import Valkey
+from tests import guardian, services
+from tests.faults.arena import Arena
+
+BEFORE = 500  # results between two tests' faults, so that each breaks something at work
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The services beside Kafka, and a folder for what the processes write."""
+
+    place: Path
+    valkey: Valkey
+    database_url: str
+
+
+@asynccontextmanager
+async def ground(services_folder: Path, postgres: Postgres) -> AsyncIterator[Ground]:
+    """Make it in the run's folder and server; nothing stays behind."""
+    place = _place(services_folder)
+    valkey = Valkey(place / "valkey", "test")
+    await valkey.start()
+    database_url = await services.new_database(postgres.address)
+    try:
+        yield Ground(place, valkey, database_url)
+    finally:
+        valkey.kill()
+        await services.drop_database(postgres.address, database_url)
+        guardian.clear(place)
+
+
+def _place(folder: Path) -> Path:
+    place = Path(mkdtemp(dir=folder))
+    place.chmod(0o755)  # PostgreSQL may run as another account
+    return place
+
+
+async def fed(arena: Arena) -> Arena:
+    """The arena under load, after `holds` too."""
+    if not arena.feeder.feeds:
+        arena.feeder.start()
+    await arena.feeder.more(BEFORE)
+    return arena
