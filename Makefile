@@ -5,6 +5,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install --quiet --only-binary=:all: --require-hashes
 KAFKA_LIBS := .cache/kafka-libs
 UV := .cache/uv/bin/uv
+FUZZER := .cache/fuzz
 ARGS ?=
 FAULT_WORKERS ?= 2
 
@@ -13,7 +14,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-faults check bench lock clean kafka-jars
+.PHONY: help run test test-faults fuzz check bench lock clean kafka-jars
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -26,6 +27,9 @@ test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some
 
 test-faults: $(VENV)/dev.stamp ## break services and processes under load: minutes (ARGS="tests/faults/test_redis.py" for some)
 	@exec $(PY) -m pytest -n $(FAULT_WORKERS) $(or $(ARGS),tests/faults)
+
+fuzz: $(FUZZER)/complete ## let atheris look for bytes that a parser does not survive (ARGS="-max_total_time=600" for longer)
+	PYTHONPATH=$(FUZZER) $(PY) -m tests.wild.fuzz .cache/corpus $(or $(ARGS),-max_total_time=120 -max_len=1000)
 
 check: $(VENV)/dev.stamp ## lint, formatting, types, and which layer may import which
 	$(VENV)/bin/ruff check .
@@ -84,6 +88,11 @@ $(KAFKA_LIBS)/complete: tests/kafka/pom.xml
 	@rm -rf $(KAFKA_LIBS)
 	mvn --batch-mode --quiet -f tests/kafka/pom.xml dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(KAFKA_LIBS)
+	@touch $@
+
+$(FUZZER)/complete: | $(VENV)/dev.stamp
+	@$(PY) -m pip --quiet install --no-deps --only-binary=:all: --target $(FUZZER) atheris==3.0.0 || \
+		{ echo "atheris has no wheel for this Python and platform: it is optional."; exit 1; }
 	@touch $@
 
 $(UV):
