@@ -107,18 +107,22 @@ class BoardStore:
         return None if found is None else Progress(found, int(counted or 0))
 
     async def report_lost(self, season_id: int) -> None:
-        """Ask the keeper, wherever it runs, to rebuild a board that cannot go on from its `applied`."""
-        await self._redis.set(BoardKeys(season_id).lost, "1", ex=LOST_SECONDS)
+        """Ask the keeper, wherever it runs, to rebuild a board that cannot go on from its `applied`.
+
+        Within a moment after a rebuild this does nothing: who reported may have seen the board before it. A
+        board that is lost again is reported again.
+        """
+        await self._redis.set(BoardKeys(season_id).lost, "1", ex=LOST_SECONDS, nx=True)
 
     async def standings(self, season_ids: Sequence[int]) -> list[Standing]:
         """How the boards of these seasons stand, in one round trip."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for season_id in season_ids:
                 pipe.hgetall(BoardKeys(season_id).applied)
-                pipe.exists(BoardKeys(season_id).lost)
+                pipe.get(BoardKeys(season_id).lost)
             replies = await pipe.execute() if season_ids else []
         return [
-            Standing(Applied.parse(applied), bool(lost))
+            Standing(Applied.parse(applied), lost in (b"1", "1"))
             for applied, lost in zip(replies[::2], replies[1::2], strict=True)
         ]
 

@@ -6,6 +6,7 @@
 --        5 milliseconds for which a live board that has read further is held: it takes nothing (`wait`)
 -- reply  swapped; or, with nothing changed: behind (the live board has read further), unloaded (start over)
 --
+-- The lost flag becomes "0" for some seconds: a report that was on its way is about the board that went.
 -- A live board of another log does not count. UNLINK takes the old board's memory back in the background;
 -- RENAME onto a key that is there would do it on the spot. No ZSET is a board without players.
 
@@ -25,7 +26,7 @@ for partition, offset in pairs(read) do
   end
 end
 
-redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8], KEYS[10])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8])
 for i = 1, 3 do
   if redis.call('EXISTS', KEYS[4 + i]) == 1 then redis.call('RENAME', KEYS[4 + i], KEYS[i]) end
 end
@@ -34,6 +35,7 @@ redis.call('HDEL', KEYS[2], 'chunks')
 redis.call('HSET', KEYS[2], 'epoch', ARGV[2], 'version', '1',
   'run_id', string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))
 redis.call('SREM', KEYS[9], ARGV[4])
+redis.call('SET', KEYS[10], '0', 'EX', 3)
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[3], '*', 'e', event)
 redis.call('PUBLISH', ARGV[1], event)
 return 'swapped'

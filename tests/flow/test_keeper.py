@@ -117,15 +117,30 @@ async def test_a_board_that_ingest_reports_is_rebuilt_and_the_report_is_taken_ba
 ) -> None:
     await archive.create_season(SEASON)
     await open_board(boards, SEASON, log=await new_log(archive))
+    await redis.delete(BoardKeys(12).lost)  # the board was made a while ago
     before = await boards.position(12)
     async with kept(archive, boards, settings):
         await boards.report_lost(12)
 
         async def done() -> bool:
-            return not await redis.exists(BoardKeys(12).lost)
+            return await boards.position(12) != before
 
         await until(done)
-    assert await boards.position(12) != before
+    assert [standing.lost for standing in await boards.standings([12])] == [False]
+
+
+async def test_a_report_that_comes_after_the_rebuild_it_asked_for_starts_no_second_one(
+    archive: Archive, redis: Redis, boards: BoardStore, settings: Settings
+) -> None:
+    await archive.create_season(SEASON)
+    await new_log(archive)
+    async with kept(archive, boards, settings):
+        await until(lambda: boards.position(12))
+    await boards.report_lost(12)  # by an ingest that had looked before
+    assert [standing.lost for standing in await boards.standings([12])] == [False]
+    await redis.delete(BoardKeys(12).lost)  # which ends by itself after a moment
+    await boards.report_lost(12)
+    assert [standing.lost for standing in await boards.standings([12])] == [True]
 
 
 async def test_two_keepers_do_not_rebuild_one_board_twice_at_once(

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from redis import Redis as BlockingRedis
 from redis.asyncio import Redis
 
 from server.archive.catalog import SeasonCatalog
@@ -151,7 +152,8 @@ async def test_nothing_but_the_board_stays_behind(
 ) -> None:
     await fill(archive, await new_log(archive), season)
     await rebuilder.rebuild(12)
-    assert set(await redis.keys("*")) == {name.encode() for name in KEYS.board}
+    assert set(await redis.keys("*")) == {name.encode() for name in (*KEYS.board, KEYS.lost)}
+    assert 0 < await redis.ttl(KEYS.lost) <= 3
     assert not await redis.hexists(KEYS.meta, "chunks")
     assert await redis.hget(KEYS.meta, "season") is not None
 
@@ -328,23 +330,17 @@ async def test_a_long_rebuild_keeps_its_lock(archive: Archive, redis: Redis, boa
 
 
 async def test_a_board_in_the_making_that_gets_lost_is_loaded_again(
-    archive: Archive, redis: Redis, rebuilder: Rebuilder, season: Season
+    archive: Archive, redis: Redis, redis_url: str, rebuilder: Rebuilder, season: Season
 ) -> None:
     await fill(archive, await new_log(archive), season)
-    lost = 0
+    losses = iter([True])
 
-    async def lose() -> None:
-        await redis.delete(*[key for key in await redis.keys("*rebuild:*") if str(key).endswith(":meta'")])
+    def lose_it_once(progress: Progress) -> None:
+        if next(losses, False):  # at once, before the rebuild goes on
+            with BlockingRedis.from_url(redis_url) as client:
+                client.delete(*client.keys("*rebuild:*:meta"))
 
-    def once(progress: Progress) -> None:
-        nonlocal lost
-        if not lost:
-            losing.append(asyncio.ensure_future(lose()))
-        lost += 1
-
-    losing: list[asyncio.Future[None]] = []
-    report = await rebuilder.rebuild(12, once)
-    await asyncio.gather(*losing)
+    report = await rebuilder.rebuild(12, lose_it_once)
     assert report.started_over == 1
     assert await order(redis, season) == await sql_order(archive, season)
     assert await making(redis) == []
