@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from redis import Redis
 
 from server.embedded.postgres import Postgres
@@ -25,12 +27,16 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def pytest_configure() -> None:
-    """SIGTERM ends a run as Ctrl-C does: with all fixtures torn down."""
+    """SIGTERM ends a run as Ctrl-C does: with all fixtures torn down. A busy machine fails no property."""
+    hypothesis_settings.register_profile(
+        "rankcast", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    hypothesis_settings.load_profile("rankcast")
     signal.signal(signal.SIGTERM, _interrupt)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """The same name for a case in every process of a run: bytes with a random mask, instants of today vary."""
+    """The same name for a case in every process of a run: random masks and instants of today vary."""
     varies = isinstance(val, bytes) or (isinstance(val, int) and val > 10**15)
     return argname if varies else None
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -18,6 +19,7 @@ from server.embedded.tansu import Tansu
 from tests.browser.following import JS
 from tests.browser.pages import Pages, chromium_at
 from tests.browser.stage import Stage, stage_at
+from tests.browser.wire import Wire, wire
 from tests.services import missing
 
 OLDEST_NODE = 20
@@ -65,9 +67,16 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def stage(services_folder: Path, postgres: Postgres, kafka: Tansu) -> AsyncIterator[Stage]:
     """One Rankcast for the pages' tests; each takes a board of its own."""
-    place = services_folder / "pages"
+    place = services_folder / f"pages-{uuid4().hex}"  # tests of another loop in between make it anew
     place.mkdir()
     async with stage_at(place, postgres.address, kafka.address) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def line(stage: Stage) -> AsyncIterator[Wire]:
+    """A way to the stage that a test may spoil."""
+    async with wire(int(stage.rankcast.url.rsplit(":", 1)[1])) as made:
         yield made
 
 

@@ -1,6 +1,7 @@
 """Ingest and persist side by side: from Kafka to the board and to PostgreSQL, on both brokers."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -69,6 +70,7 @@ async def test_bad_records_block_nobody_and_are_kept_with_their_reasons_b3_b4(fl
     assert len(places) == len(bad)
     assert all(each.headers["detail"] for each in rejected)
     for role in ("ingest", "persist"):
+        await until(partial(flow.metric, "refused_total", role=role, reason="empty_value"))
         assert flow.metric("refused_total", role=role, reason="empty_value") == 1
     await flow.stored(season, 2)
 

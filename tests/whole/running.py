@@ -94,6 +94,7 @@ async def running(
         "RANKCAST_PORT": str(port),
         "RANKCAST_API_KEY": API_KEY,
         "RANKCAST_DEMO": "false",
+        "RANKCAST_PONG_TIMEOUT_S": "60",  # viewers of a busy test may answer late
         **variables,
     }
     found = Running(f"http://127.0.0.1:{port}", environment, folder / "rankcast.log")
