@@ -7,6 +7,7 @@ KAFKA_LIBS := .cache/kafka-libs
 UV := .cache/uv/bin/uv
 FUZZER := .cache/fuzz
 ARGS ?=
+WORKERS ?= 3
 FAULT_WORKERS ?= 2
 
 # The first Python that is new enough and can make an environment; PYTHON=… names another one.
@@ -22,8 +23,8 @@ help: ## show this list
 run: $(VENV)/run.stamp ## start everything and play the demo: open the address it prints, Ctrl-C stops it
 	@exec $(PY) -m server serve $(ARGS)
 
-test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some)
-	@exec $(PY) -m pytest $(ARGS)
+test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some, WORKERS=0 in one process)
+	@exec $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-faults: $(VENV)/dev.stamp ## break services and processes under load: minutes (ARGS="tests/faults/test_redis.py" for some)
 	@exec $(PY) -m pytest -n $(FAULT_WORKERS) $(or $(ARGS),tests/faults)

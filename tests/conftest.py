@@ -35,6 +35,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process of a run is left alone with it at the end."""
+    first = ("tests/whole/", "tests/browser/", "tests/test_cli.py", "tests/flow/test_ingest")
+    items.sort(key=lambda item: next((n for n, path in enumerate(first) if item.nodeid.startswith(path)), 9))
+
+
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """The same name for a case in every process of a run: random masks and instants of today vary."""
     varies = isinstance(val, bytes) or (isinstance(val, int) and val > 10**15)
