@@ -29,16 +29,17 @@ KINDS = {
 
 @dataclass(slots=True)
 class Findings:
-    """Counts by kind, and the first sentences."""
+    """Counts by kind, and the first `most` sentences."""
 
     season: Season
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
+    most: int = EXAMPLES
 
     def add(self, kind: str, sentence: str) -> None:
         """Note one difference of a kind of `KINDS`."""
         self.counts[kind] += 1
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < self.most:
             self.examples.append(f"{kind}: {sentence}")
 
     def add_score(self, player: int, board: int, sql: int) -> None:

@@ -25,7 +25,7 @@ from server.core.season import Season
 from server.errors import RankcastError
 from server.keeper.board_cut import BoardCut, BoardReader
 from server.keeper.exact import CutImpossible, ExactCut, exact_cut
-from server.keeper.findings import Findings
+from server.keeper.findings import EXAMPLES, Findings
 from server.keeper.repair import Repairer, score_of
 from server.metrics import Metrics
 from server.settings import Settings
@@ -36,6 +36,10 @@ ATTEMPTS = 3
 LOOKED_UP_AT_ONCE = 1000
 MOST_REPAIRS = 100_000
 """Players that a round repairs at most: where more differ, a rebuild is due."""
+
+
+MOST_NAMED = 10_000
+"""Differences that a round names; what is beyond is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class Reconciler:
             in_flight=found.in_flight,
             seconds=round(found.seconds, 3),
         )
-        for example in found.findings.examples:
+        for example in found.findings.examples[:EXAMPLES]:
             log.warning("reconcile_difference", board=season.board, epoch=found.epoch, what=example)
         gauges, board = self._metrics, season.board
         gauges.reconciles.labels(
@@ -179,7 +183,9 @@ def _taker(
 
 
 def _round(season: Season, board: BoardCut) -> Round:
-    found = Round(season.season_id, board.epoch, board.version, board.index.total, Findings(season))
+    found = Round(
+        season.season_id, board.epoch, board.version, board.index.total, Findings(season, most=MOST_NAMED)
+    )
     for alien in board.aliens:
         found.findings.add_alien(alien)
         player = player_id_from_text(alien.member)

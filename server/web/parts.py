@@ -30,12 +30,14 @@ from server.feed.ingest import Ingest
 from server.feed.persist import Persist
 from server.feed.producer import ResultProducer
 from server.keeper.keeper import Keeper
+from server.keeper.rounds import Rounds
 from server.live.hub import Hub
 from server.live.mirrors import Mirrors
 from server.live.names import Names
 from server.metrics import Metrics
 from server.settings import Settings, variable
 from server.web.crew import Run
+from server.web.last_audits import LastAudits
 from server.web.life import Life
 from server.web.naming import save_names
 from server.web.pulse import Pulse
@@ -125,6 +127,8 @@ async def opened(
         if "keeper" in roles:
             keeper = Keeper(settings, metrics, base.archive, base.boards, base.catalog)
             _add(parts, "keeper", keeper)
+            rounds = Rounds(settings, metrics, base.archive, base.boards, base.redis)
+            parts.roles["rounds"] = rounds.run
         yield parts
 
 
@@ -174,6 +178,7 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
         ResultWriter(producer),
         Pulse(base.boards, ends),
         NameSearch(base.archive, settings),
+        LastAudits(base.archive),
         player,
     )
     boards = _Boards(base.catalog, mirrors)
