@@ -36,6 +36,7 @@ KINDS: dict[str, ErrorKind] = {
     "unknown_board": ErrorKind(404, "There is no such board"),
     "unknown_view": ErrorKind(400, "There is no such view"),
     "unknown_op": ErrorKind(400, "There is no such operation"),
+    "never_audited": ErrorKind(404, "The board has not been audited yet"),
     "unranked": ErrorKind(404, "The player is not ranked on this board"),
     "method_not_allowed": ErrorKind(405, "The address does not take this method"),
     "bad_results": ErrorKind(422, "At least one result is not valid; none was sent"),

@@ -19,8 +19,8 @@ from server.web import assets, operation, parts
 from server.web.crew import at_work
 from server.web.life import Life
 from server.web.problems import HANDLERS
-from server.web.routes import demo as demo_routes
 from server.web.routes import (
+    audit,
     docs,
     health,
     leaderboard,
@@ -32,6 +32,7 @@ from server.web.routes import (
     status,
     stream,
 )
+from server.web.routes import demo as demo_routes
 from server.web.security import SecurityHeaders
 
 ROLES = parts.ROLES
@@ -39,6 +40,7 @@ ROLES = parts.ROLES
 BOARD_OPERATIONS = (
     *leaderboard.OPERATIONS,
     *status.OPERATIONS,
+    *audit.OPERATIONS,
     *stream.OPERATIONS,
     *results.OPERATIONS,
     *players.OPERATIONS,

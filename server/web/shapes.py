@@ -93,6 +93,31 @@ class Status(Struct, rename="camel", frozen=True):
     ]
 
 
+Sha256 = Annotated[
+    str, Meta(description="of the board's text, 64 hexadecimal digits", pattern="^[0-9a-f]{64}$")
+]
+
+
+class Audit(Struct, rename="camel", frozen=True):
+    """What the last audit of a board found, as of one position in the log."""
+
+    audited_at: Annotated[int, Meta(description="when it ended, Unix milliseconds")]
+    equal: Annotated[bool, Meta(description="whether rows, totals and board agree on everything")]
+    epoch: Annotated[str, Meta(description="of the board that was audited")]
+    version: Version
+    log: Annotated[int, Meta(description="number of the log that the position is in")]
+    applied: Annotated[
+        dict[str, int], Meta(description="partition to the next offset that the board had read up to")
+    ]
+    players: Total
+    results: Annotated[int, Meta(ge=0, description="rows that PostgreSQL had then, those beyond too")]
+    sha256: Sha256
+    sha256_sql: Sha256
+    differences: Annotated[int, Meta(ge=0)]
+    kinds: Annotated[dict[str, int], Meta(description="differences by kind, those that there are")]
+    seconds: Annotated[float, Meta(ge=0, description="how long it took")]
+
+
 class FoundPlayer(Struct, rename="camel", frozen=True):
     """A player that a search found; rank and points on the board that was named, null where unranked."""
 

@@ -18,6 +18,7 @@ from server.live.hub import Hub
 from server.live.mirrors import Mirrors
 from server.metrics import Metrics
 from server.settings import Settings
+from server.web.last_audits import LastAudits
 from server.web.pulse import Pulse
 from server.web.ready import Readiness
 from server.web.search import NameSearch
@@ -46,6 +47,7 @@ class Web:
     writer: ResultWriter
     pulse: Pulse
     search: NameSearch
+    audits: LastAudits
     demo: Demo | None  # where this process plays it
 
 
