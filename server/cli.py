@@ -7,7 +7,7 @@ Never does the work: `commands/` do. Neighbours: `__main__.py` and the console s
 import asyncio
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -176,6 +176,41 @@ def rebuild(season: SeasonId) -> None:
     _out(_run(command(settings, season, Console(stderr=True))))
 
 
+@app.command(epilog="Examples: `rankcast reconcile 12`, `rankcast reconcile 12 --repair`")
+def reconcile(
+    season: SeasonId,
+    repair: Annotated[bool, typer.Option("--repair", help="put right what differs")] = False,
+) -> None:
+    """Compare a season's board with PostgreSQL, player by player, while results keep coming.
+
+    The keeper does the same every hour (RANKCAST_RECONCILE_EVERY_S). Exit code 0 when nothing differs or all
+    was repaired, 1 when differences remain, 2 when it could not be found out.
+    """
+    from server.commands import check as command  # noqa: PLC0415
+
+    found = _checked(
+        lambda settings: command.reconcile(settings, season, Console(stderr=True), repair=repair)
+    )
+    command.show_round(found, _console())
+    if found.left:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: `rankcast audit 12`")
+def audit(season: SeasonId) -> None:
+    """Prove that rows, totals and board are equal at one position in the log; stops nothing.
+
+    Prints the SHA-256 of the board as Redis and as PostgreSQL made it. `GET /seasons/ID/leaderboard/audit`
+    tells the last audit. Exit code 0 when all is equal, 1 when it is not, 2 when it could not be found out.
+    """
+    from server.commands import check as command  # noqa: PLC0415
+
+    record = _checked(lambda settings: command.audit(settings, season, Console(stderr=True)))
+    command.show_audit(record, _console())
+    if not record.equal:
+        raise typer.Exit(1)
+
+
 @app.command()
 def doctor() -> None:
     """Look at Redis, PostgreSQL and Kafka, and say what to do about each finding.
@@ -247,6 +282,14 @@ def _located() -> Located:
 def _run(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return located.plainly(lambda: runner.run(work))
+
+
+def _checked(work: Callable[[Settings], Coroutine[Any, Any, T]]) -> T:
+    """Run what compares the services; where that cannot be done the exit code is 2, for 1 is a difference."""
+    try:
+        return _run(work(_located().need("database_url", "redis_url")))
+    except CommandError as error:
+        raise CommandError(str(error), 2) from error
 
 
 def _loop_factory() -> Any:
