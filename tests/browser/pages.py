@@ -78,11 +78,16 @@ class Pages:
         *,
         base: str | None = None,
         ready: bool = True,
+        beside: Page | None = None,
         **context: Any,
     ) -> Page:
-        """Open a page in a context of its own; `base`: another way to the server. `ready`: load it now."""
+        """Open a page in a context of its own, or as another tab `beside` one.
+
+        `base`: another way to the server. `ready`: load it now.
+        """
         viewport: ViewportSize = {"width": size[0], "height": size[1]}
-        made = await self.browser.new_context(viewport=viewport, base_url=base or self.url, **context)
+        options = {"viewport": viewport, "base_url": base or self.url, **context}
+        made = beside.context if beside else await self.browser.new_context(**options)
         page = await made.new_page()
         await page.add_init_script(_TELL_VIOLATIONS)
         page.on("console", self._listen)

@@ -1,16 +1,12 @@
 """The live board in a real browser, against the whole of Rankcast: what it shows, follows and tells."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Page, WebSocketRoute
 
-from tests.browser.following import JS
-from tests.browser.pages import AWAY, Pages, Row, board, eventually
+from tests.browser.pages import Pages, Row, board, eventually
 from tests.browser.stage import Board, Stage
-from tests.browser.wire import Wire, wire
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
 
@@ -29,12 +25,6 @@ _WATCH_SHIFTS = """
   }).observe({ type: "layout-shift", buffered: true });
 }
 """
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def line(stage: Stage) -> AsyncIterator[Wire]:
-    async with wire(int(stage.rankcast.url.rsplit(":", 1)[1])) as made:
-        yield made
 
 
 async def _shows(page: Page, made: Board) -> bool:
@@ -307,30 +297,6 @@ async def test_a_board_that_is_not_there_is_shown_once_it_is_made(pages: Pages, 
     assert await _text(page, "#season") == "Autumn"
 
 
-async def test_a_server_that_is_away_leaves_the_last_picture_greyed_and_comes_back(
-    pages: Pages, stage: Stage, line: Wire
-) -> None:
-    pages.forgive(*AWAY)
-    made = await stage.board()
-    await made.report({1: 30, 2: 20})
-    page = await pages.open(f"/?board={made.name}", base=line.url)
-    await eventually(lambda: _shows(page, made))
-    home, line.target = line.target, 1  # nobody listens there
-    line.cut()
-
-    await eventually(lambda: _state_is(page, "away"))
-    assert (await board(page)).rows == [(1, "Player 1", 30), (2, "Player 2", 20)]
-    assert await page.evaluate("getComputedStyle(document.getElementById('board')).filter") == "grayscale(1)"
-    assert "The server is away since" in await _text(page, "#notice")
-    assert (await _text(page, "#state")).startswith("away")
-
-    line.target = home
-    await made.report({2: 40})
-    await eventually(lambda: _shows(page, made))
-    assert await _state(page) == "live"
-    assert await page.is_hidden("#notice")
-
-
 async def _state_is(page: Page, state: str) -> bool:
     return await _state(page) == state
 
@@ -373,24 +339,6 @@ async def test_the_figures_beside_the_rows_are_those_of_the_server(pages: Pages,
 
 
 # -- looks
-
-
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-@pytest.mark.parametrize("size", [(390, 844), (1280, 900), (1920, 1080)])
-@pytest.mark.usefixtures("tools")
-async def test_axe_finds_no_serious_fault(
-    pages: Pages, stage: Stage, scheme: str, size: tuple[int, int]
-) -> None:
-    made = await stage.board()
-    await made.report({player: 1000 - player for player in range(1, 121)})
-    page = await pages.open(f"/?board={made.name}&player=7", size, color_scheme=scheme)
-    await eventually(lambda: _own_is(page, 7, 7))
-
-    await page.evaluate((JS / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = await page.evaluate("axe.run().then((result) => result.violations)")
-
-    serious = [it for it in found if it["impact"] in ("serious", "critical")]
-    assert [(it["id"], [node["html"] for node in it["nodes"]][:3]) for it in serious] == []
 
 
 async def test_the_colours_are_the_systems_until_somebody_chooses(pages: Pages, stage: Stage) -> None:
