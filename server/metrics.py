@@ -13,7 +13,7 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 class Metrics:
     """The process's metrics; labels: role (ingest, persist), partition, board, reason."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915  a statement a metric
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)  # memory, CPU, open files
 
@@ -47,6 +47,11 @@ class Metrics:
         self.retries = counter("retries", "Tries after a passing fault, by part", "part", "reason")
         self.rebuilds = counter("rebuilds", "Boards rebuilt, by outcome", "outcome")
         self.saturated = counter("saturated", "Sums held at the season's maximum", "board")
+
+        # -- the process
+        self.clock_ahead = gauge(
+            "clock_ahead_seconds", "How far the process's clock is ahead of Redis's; negative: behind"
+        )
 
         # -- keeper
         self.reconciles = counter("reconciles", "Rounds of reconcile, by outcome", "outcome")

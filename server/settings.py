@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     )
     log_json: bool = Field(False, description="log lines as JSON, one an event")
     shutdown_grace_s: float = Field(10.0, gt=0, description="how long a stop may take to drain, in seconds")
+    clock_tolerance_s: float = Field(
+        5.0, gt=0, description="how far our clock may be from Redis's before that is logged, in seconds"
+    )
 
     # -- the demo season
     demo: bool = Field(

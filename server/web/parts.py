@@ -36,6 +36,7 @@ from server.live.mirrors import Mirrors
 from server.live.names import Names
 from server.metrics import Metrics
 from server.settings import Settings, variable
+from server.web.clock import ClockWatch
 from server.web.crew import Run
 from server.web.last_audits import LastAudits
 from server.web.life import Life
@@ -109,6 +110,7 @@ async def opened(
     async with AsyncExitStack() as stack:
         base = await _base(stack, settings, metrics, life)
         parts.roles["seasons"] = base.catalog.run
+        parts.roles["clock"] = ClockWatch(settings, metrics, base.redis).run
         reads_only = roles <= {"web"}  # answers from memory whatever becomes of the services
         readiness.add("postgres", partial(_ask_postgres, base.archive), needed=not reads_only)
         readiness.add("redis", partial(_ask_redis, base.redis), needed=not reads_only)
