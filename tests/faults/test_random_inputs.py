@@ -25,7 +25,7 @@ from tests.wild.shell import call_of_a_process_does_no_harm, calls_do_no_harm, n
 __all__ = ["nowhere"]  # a fixture
 
 COUNT = 10_000
-FEW = 30  # processes: each takes a second
+FEW = 12  # processes: each takes a second
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

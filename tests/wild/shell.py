@@ -53,6 +53,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(cli, "_run", short)
     monkeypatch.setattr(cli, "app", typer.main.get_command(cli.app))  # made once, not for each call
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # nobody is there to answer
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
