@@ -32,7 +32,7 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
         logging.getLogger(name).setLevel(max(LEVELS[level], LEVELS[lowest]))
     for name in SILENT:
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    logging.getLogger("uvicorn.error").addFilter(_is_not_of_lifespan)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -41,9 +41,13 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
     )
 
 
-def _is_not_of_lifespan(record: logging.LogRecord) -> bool:
-    """uvicorn repeats a failed start or a dead role with its traceback; `web/crew.py` has told it better."""
-    return record.module != "on"
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn repeats, and what anybody on the network can write into the log.
+
+    A failed start or a dead role comes with its traceback; `web/crew.py` has told it better. A line for each
+    piece of bytes that is no HTTP would be a flood; `web/measured.py` counts them.
+    """
+    return record.module != "on" and record.msg != "Invalid HTTP request received."
 
 
 def _shared() -> list[Processor]:

@@ -41,6 +41,10 @@ class Metrics:
         )
         self.produced = counter("produced", "Records sent to Kafka, by outcome", "topic", "outcome")
         self.closed_boards = gauge("closed_boards", "Boards that take nothing until they have been rebuilt")
+        self.went_back = counter(
+            "boards_went_back", "Boards found behind the position that Redis had told: it lost writes"
+        )
+        self.marker_life = gauge("marker_life_seconds", "How long a dedup marker lives: a setting")
         self.lost_records = counter(
             "lost_records", "Records that were gone from the log before they were read", "role"
         )
@@ -79,6 +83,20 @@ class Metrics:
         self.mirror_players = gauge("mirror_players", "Players in the mirror", "board")
         self.mirror_version = gauge("mirror_version", "Version that the mirror shows", "board")
         self.mirror_stale = gauge("mirror_stale", "1 while the mirror may lag", "board")
+
+        # -- HTTP
+        self.http_requests = counter(
+            "http_requests",
+            "Requests by route and status; none: no such address, or no HTTP; gone: the client left first",
+            "route",
+            "status",
+        )
+        self.http_seconds = histogram(
+            "http_seconds", "Time until the answer to a request began", _SECONDS, "route"
+        )
+        self.ready = gauge("ready", "1: the part of the process is ready, 0: not", "part")
+        self.searches = gauge("searches_waiting", "Searches for players that run or wait")
+        self.unsent = gauge("unsent_records", "Records that wait for Kafka's acknowledgement", "topic")
 
         # -- push
         self.viewers = gauge("viewers", "Open sockets and streams", "kind")

@@ -45,6 +45,7 @@ class ResultProducer:
         self._trouble: Exception | None = None
         self._lanes: dict[int, Lane] = {}
         self._unsent = 0
+        metrics.unsent.labels(self._topic).set_function(lambda: self._unsent)
         self._door = asyncio.Lock()
         self._room = asyncio.Event()
         self._keyless = itertools.count()

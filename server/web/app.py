@@ -18,6 +18,7 @@ from server.settings import Settings
 from server.web import assets, operation, parts
 from server.web.crew import at_work
 from server.web.life import Life
+from server.web.measured import Measured, addresses
 from server.web.problems import HANDLERS
 from server.web.routes import (
     audit,
@@ -65,11 +66,15 @@ def create_app(settings: Settings, roles: frozenset[str], life: Life, *, demo: b
             life.fail(error)
             raise
 
+    routes = _routes(roles, demo=demo)
     app = Starlette(
-        routes=_routes(roles, demo=demo),
+        routes=routes,
         lifespan=lifespan,
         exception_handlers=dict(HANDLERS),
-        middleware=[Middleware(SecurityHeaders, origins=settings.origins)],
+        middleware=[
+            Middleware(Measured, addresses=addresses(routes)),
+            Middleware(SecurityHeaders, origins=settings.origins),
+        ],
     )
     app.router.redirect_slashes = False  # an address has one form
     return app

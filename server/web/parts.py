@@ -110,6 +110,8 @@ async def opened(
     async with AsyncExitStack() as stack:
         base = await _base(stack, settings, metrics, life)
         parts.roles["seasons"] = base.catalog.run
+        parts.roles["readiness"] = partial(readiness.run, metrics)
+        metrics.marker_life.set(settings.marker_life_s)
         parts.roles["clock"] = ClockWatch(settings, metrics, base.redis).run
         reads_only = roles <= {"web"}  # answers from memory whatever becomes of the services
         readiness.add("postgres", partial(_ask_postgres, base.archive), needed=not reads_only)
@@ -179,7 +181,7 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
         base.redis,
         ResultWriter(producer),
         Pulse(base.boards, ends),
-        NameSearch(base.archive, settings),
+        NameSearch(base.archive, settings, metrics),
         LastAudits(base.archive),
         player,
     )

@@ -1,17 +1,26 @@
 """Whether the process can do its work, part by part, with the reason where it cannot.
 
-Owns the asking (all parts at once, each with a deadline) and the answer's shape. Never decides what a part
-needs: `app.py` adds a check for each one that it opened.
+Owns the asking (all parts at once, each with a deadline), the answer's shape, and telling of changes: as a
+metric and in the log. Never decides what a part needs: `parts.py` adds a check for each one that it opened.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
+import structlog
+
+from server.feed.backoff import wait_or_stop
+from server.metrics import Metrics
 from server.web.shapes import Part
 from server.web.shapes import Readiness as Report
 
+log = structlog.get_logger(__name__)
+
 Check = Callable[[], Awaitable[str | None]]
 CHECK_SECONDS = 2.0
+LOOK_SECONDS = 2.0
+START_SECONDS = 30.0  # before that a part that has not become ready is no news
 
 
 class Readiness:
@@ -20,6 +29,7 @@ class Readiness:
     def __init__(self) -> None:
         self._checks: dict[str, tuple[Check, bool]] = {}
         self._asking: asyncio.Task[Report] | None = None
+        self._known: dict[str, bool] = {}  # what was told of each part last
 
     def add(self, part: str, check: Check, *, needed: bool = True) -> None:
         """Ask this part, too; one that is not `needed` is told of, and the process serves without it."""
@@ -30,6 +40,24 @@ class Readiness:
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask_all())
         return await asyncio.shield(self._asking)
+
+    async def run(self, metrics: Metrics, stop: asyncio.Event) -> None:
+        """Show each part as a metric until `stop` is set, and log it when one changes."""
+        settled_at = time.monotonic() + START_SECONDS
+        while not stop.is_set():
+            for name, part in (await self.report()).parts.items():
+                metrics.ready.labels(name).set(part.ready)
+                if part.ready or name in self._known or time.monotonic() > settled_at:
+                    self._tell(name, part)
+            await wait_or_stop(stop, LOOK_SECONDS)
+
+    def _tell(self, name: str, part: Part) -> None:
+        """Log a change; that a part is ready at first is none."""
+        before, self._known[name] = self._known.get(name, True), part.ready
+        if part.ready and not before:
+            log.info("part_ready", part=name)
+        elif before and not part.ready:
+            log.warning("part_not_ready", part=name, reason=part.reason)
 
     async def _ask_all(self) -> Report:
         names = sorted(self._checks)

@@ -8,16 +8,18 @@ import asyncio
 
 from server.archive.store import Archive
 from server.errors import RankcastError
+from server.metrics import Metrics
 from server.settings import Settings, variable
 
 
 class NameSearch:
     """One process's searches."""
 
-    def __init__(self, archive: Archive, settings: Settings) -> None:
+    def __init__(self, archive: Archive, settings: Settings, metrics: Metrics) -> None:
         self._archive = archive
         self._most = settings.max_searches
         self._running = 0
+        metrics.searches.set_function(lambda: self._running)
         self._turn = asyncio.Semaphore(settings.searches_at_once)
 
     async def find(self, beginning: str, limit: int) -> dict[int, str]:

@@ -14,9 +14,10 @@ from ipaddress import ip_address
 import uvicorn
 from starlette.types import ASGIApp
 
-from server.live.handshake import RankcastHttp, RankcastProtocol
+from server.live.handshake import RankcastProtocol
 from server.settings import Settings
 from server.web.life import Life
+from server.web.measured import MeasuredHttp
 
 
 class Server(uvicorn.Server):
@@ -101,7 +102,7 @@ def _config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         ws=RankcastProtocol,
-        http=RankcastHttp,
+        http=MeasuredHttp,
         ws_ping_interval=None,  # heartbeats and the write deadline are the hub's
         lifespan="on",
         log_config=None,  # `logs.py` has set it up

@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
+from server.metrics import Metrics
 from server.web import ready
 from server.web.ready import Readiness
 from server.web.shapes import Part
@@ -83,3 +85,49 @@ async def test_a_part_that_is_not_needed_is_told_of_and_the_process_serves() -> 
     report = await readiness.report()
 
     assert (report.ready, report.parts) == (True, {"postgres": Part(False, "away", needed=False)})
+
+
+async def _watched(readiness: Readiness, metrics: Metrics, stop: asyncio.Event) -> None:
+    await asyncio.wait_for(readiness.run(metrics, stop), 10)
+
+
+async def test_a_part_that_changes_is_a_line_in_the_log_and_a_metric(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ready, "LOOK_SECONDS", 0.01)
+    answers: list[str | None] = ["still loading", None, "away", "away", None]
+    readiness, metrics, stop = Readiness(), Metrics(), asyncio.Event()
+    shown: list[float | None] = []
+
+    async def check() -> str | None:
+        shown.append(metrics.registry.get_sample_value("rankcast_ready", {"part": "redis"}))
+        if len(answers) == 1:
+            stop.set()
+        return answers.pop(0)
+
+    readiness.add("redis", check)
+    with capture_logs() as lines:
+        await _watched(readiness, metrics, stop)
+
+    assert shown == [None, 0, 1, 0, 0]
+    assert [(line["event"], line.get("reason")) for line in lines] == [
+        ("part_not_ready", "away"),
+        ("part_ready", None),
+    ]
+
+
+async def test_a_part_that_never_gets_ready_is_told_of_after_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ready, "START_SECONDS", -1.0)
+    readiness, stop = Readiness(), asyncio.Event()
+
+    async def away() -> str | None:
+        stop.set()
+        return "away"
+
+    readiness.add("redis", away)
+    with capture_logs() as lines:
+        await _watched(readiness, Metrics(), stop)
+
+    assert [(line["event"], line["part"]) for line in lines] == [("part_not_ready", "redis")]

@@ -6,6 +6,7 @@ import pytest
 
 from server.archive.store import Archive
 from server.errors import RankcastError
+from server.metrics import Metrics
 from server.settings import Settings
 from server.web.search import NameSearch
 from tests.web.conftest import AUTH, Api, submit
@@ -100,7 +101,7 @@ class _Slow(Archive):
 
 async def test_a_flood_of_searches_takes_two_connections_and_the_rest_is_refused() -> None:
     store = _Slow()
-    search = NameSearch(store, Settings(searches_at_once=2, max_searches=5))
+    search = NameSearch(store, Settings(searches_at_once=2, max_searches=5), Metrics())
     under_way = [asyncio.create_task(search.find("a", 1)) for _ in range(5)]
     await asyncio.sleep(0)
 
