@@ -64,7 +64,7 @@ async def _board(redis: Redis) -> None:
         await _look(redis, live, season)
     finally:
         markers = [key for batch in batches for key in submit_keys(batch)]
-        await redis.unlink(*making.board, live.rebuilds, *markers)
+        await redis.unlink(*making.board, live.rebuilds, live.lost, *markers)
 
 
 def _score(season: Season, index: int) -> int:
