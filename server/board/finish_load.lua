@@ -1,15 +1,16 @@
 -- Ends the loading of a board in the making: from here on it takes results, from where PostgreSQL was read.
 --
--- KEYS   1 its meta HASH   2 its applied HASH
+-- KEYS   1 its meta HASH   2 its applied HASH   3 its ZSET
 -- ARGV   1 the number of chunks   2 life of a marker, seconds   3 number of the log
 --        4… partition, PostgreSQL's next offset, partition, offset …
--- reply  1; 0: the chunks are not all here, load again
+-- reply  1; 0: the chunks, or their players, are not all here, load again
 --
 -- Rows that were loaded have no markers: until those below these offsets are too old to be retried unasked,
 -- PostgreSQL is asked (see submit.lua).
 
 local now = redis.call('TIME')[1]
-if redis.call('HGET', KEYS[1], 'chunks') ~= ARGV[1] then return 0 end
+local loaded = redis.call('HMGET', KEYS[1], 'chunks', 'loaded')
+if loaded[1] ~= ARGV[1] or redis.call('ZCARD', KEYS[3]) ~= tonumber(loaded[2] or '0') then return 0 end
 redis.call('HSET', KEYS[1], 'moved', now, 'life', ARGV[2], 'asking', now)
 redis.call('HSET', KEYS[2], 'log', ARGV[3])
 for i = 4, #ARGV, 2 do

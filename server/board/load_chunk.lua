@@ -9,4 +9,6 @@
 local due = tonumber(redis.call('HGET', KEYS[2], 'chunks') or '-1')
 if due ~= tonumber(ARGV[1]) then return due end
 redis.call('ZADD', KEYS[1], unpack(ARGV, 2))
+redis.call('HSET', KEYS[2], 'filled', '1')
+redis.call('HINCRBY', KEYS[2], 'loaded', (#ARGV - 1) / 2)
 return redis.call('HINCRBY', KEYS[2], 'chunks', 1)

@@ -68,8 +68,8 @@ class Rebuilds:
         """Open the loaded board for results from `applied` on. Raises `RebuildLost`."""
         offsets = chain.from_iterable(applied.offsets.items())
         args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, *offsets]
-        if not await self._scripts.run(self._finish_load, [keys.meta, keys.applied], args):
-            raise RebuildLost(f"not all of the {chunks} chunks are there")
+        if not await self._scripts.run(self._finish_load, [keys.meta, keys.applied, keys.zset], args):
+            raise RebuildLost(f"not all of the {chunks} chunks are there, or not all of their players")
 
     async def swap(self, keys: BoardKeys, *, hold_s: float = 0.0) -> bool:
         """Make it the live board; False: the live board has read further, catch up. Raises `RebuildLost`.

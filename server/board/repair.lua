@@ -58,6 +58,7 @@ if meta[3] ~= run_id then  -- another server may have lost versions that viewers
 end
 version = string.format('%.0f', tonumber(version) + 1)
 call('HSET', meta_key, 'epoch', epoch, 'version', version, 'run_id', run_id)
+if call('EXISTS', zset) == 1 then call('HSET', meta_key, 'filled', '1') else call('HDEL', meta_key, 'filled') end
 local event = string.format('{"epoch":"%s","version":%s,"rows":[%s]}', epoch, version, table.concat(rows, ','))
 call('XADD', log_key, 'MAXLEN', '~', ARGV[4], '*', 'e', event)
 call('PUBLISH', ARGV[1], event)

@@ -10,16 +10,17 @@
 --       14 where it was asked, a digit per result, '1': PostgreSQL has this result at another position
 --       15 the results by offset, a line each: offset, player, score, achieved_at in Unix seconds
 -- reply  {kind, applied, epoch, version, saturated, codes, rows}, all text
---        kind   done; or, with nothing written: seek (replay from applied), rebuild (no board of this log),
---               ask (bring PostgreSQL's answers), wait (PostgreSQL has not read far enough, or swap.lua holds
---               the board for a moment)
+--        kind   done; or, with nothing written: seek (replay from applied), rebuild (no board of this log; one
+--               of which a key was lost loses its `applied`, too), ask (bring PostgreSQL's answers), wait
+--               (PostgreSQL has not read far enough, or swap.lua holds the board for a moment)
 --        codes  a word per result: 1 new record, 0 none, -1 seen before, -2 below applied (skipped)
 --        rows   [player,score,before,after],… of the new records in order; before is null for a new player
 -- error  INVALID …: a value is not what it should be; nothing is written
 --
 -- Numbers become text by '%.0f' alone: tostring loses digits above 10^14. meta also keeps `moved` (when the
 -- board last moved), `life` (of the markers then), `counted` (results since the board was made, none twice),
--- `asking` (when markers began to be missing), `ask:<partition>` (applied at that time) and `hold` (see swap.lua).
+-- `filled` (there are players, so there must be a ZSET), `asking` (when markers began to be missing),
+-- `ask:<partition>` (applied at that time) and `hold` (see swap.lua).
 
 local zset, meta_key, applied_key, log_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local log, partition, best, live = ARGV[1], ARGV[2], ARGV[5] == 'best', ARGV[11] ~= ''
@@ -48,11 +49,15 @@ if at <= #lines then return invalid('batch: more results than markers') end
 
 -- Does the call belong to this board, and follow what it has?
 local meta = call('HMGET', meta_key, 'epoch', 'version', 'run_id', 'moved', 'life', 'asking', 'ask:' .. partition, 'counted',
-  'hold')
+  'hold', 'filled')
 local applied = call('HMGET', applied_key, 'log', partition)
 local position, epoch, version = applied[2] or '0', meta[1] or '', meta[2] or '0'
 local function unwritten(kind) return {kind, position, epoch, version, '0', '', ''} end
 if applied[1] ~= log then return unwritten('rebuild') end
+if not meta[5] or meta[10] and call('EXISTS', zset) == 0 then
+  call('UNLINK', applied_key)
+  return unwritten('rebuild')
+end
 local first = tonumber(position)
 if first < from then return unwritten('seek') end
 
@@ -60,7 +65,7 @@ if first < from then return unwritten('seek') end
 local time = call('TIME')
 local now = tonumber(time[1])
 if meta[9] and now * 1000 + floor(time[2] / 1000) < tonumber(meta[9]) then return unwritten('wait') end
-local gap = life > tonumber(meta[5] or '0') or now - tonumber(meta[4] or '0') >= life
+local gap = life > tonumber(meta[5]) or now - tonumber(meta[4] or '0') >= life
 local asking = gap or now - tonumber(meta[6] or '0') <= life
 local needed = gap and first or tonumber(meta[7] or '0')
 local markers = count > 0 and call('MGET', unpack(KEYS, 5)) or {}
@@ -133,7 +138,7 @@ if #rows > 0 then
     call('DEL', log_key)
   end
   version = text(tonumber(version) + 1)
-  call('HSET', meta_key, 'epoch', epoch, 'version', version, 'run_id', run_id)
+  call('HSET', meta_key, 'epoch', epoch, 'version', version, 'run_id', run_id, 'filled', '1')
   if live then
     local event = format('{"epoch":"%s","version":%s,"rows":[%s]}', epoch, version, table.concat(rows, ','))
     call('XADD', log_key, 'MAXLEN', '~', ARGV[9], '*', 'e', event)

@@ -11,7 +11,8 @@
 -- RENAME onto a key that is there would do it on the spot. No ZSET is a board without players.
 
 local log = redis.call('HGET', KEYS[7], 'log')
-if not log then return 'unloaded' end
+local meta = redis.call('HMGET', KEYS[6], 'life', 'filled')
+if not log or not meta[1] or meta[2] and redis.call('EXISTS', KEYS[5]) == 0 then return 'unloaded' end
 local live = redis.call('HGETALL', KEYS[3])
 local read, same = {}, false
 for i = 1, #live, 2 do
@@ -31,7 +32,7 @@ for i = 1, 3 do
   if redis.call('EXISTS', KEYS[4 + i]) == 1 then redis.call('RENAME', KEYS[4 + i], KEYS[i]) end
 end
 local event = '{"epoch":"' .. ARGV[2] .. '","version":1,"rows":[],"reason":"replaced"}'
-redis.call('HDEL', KEYS[2], 'chunks')
+redis.call('HDEL', KEYS[2], 'chunks', 'loaded')
 redis.call('HSET', KEYS[2], 'epoch', ARGV[2], 'version', '1',
   'run_id', string.match(redis.call('INFO', 'server'), 'run_id:(%x+)'))
 redis.call('SREM', KEYS[9], ARGV[4])

@@ -124,9 +124,23 @@ async def test_a_board_of_another_log_takes_nothing_and_wants_a_rebuild(
 async def test_a_board_whose_keys_are_gone_wants_a_rebuild(
     boards: BoardStore, redis: Redis, maker: Maker
 ) -> None:
-    await redis.delete(*KEYS.board)
+    await redis.delete(*KEYS.board, KEYS.lost)
     assert (await boards.submit(maker.batch(maker.result(1, 5)))).kind == "rebuild"
     assert await dump(redis) == {}
+
+
+@pytest.mark.parametrize("key", [KEYS.zset, KEYS.meta, KEYS.applied])
+async def test_a_board_that_lost_one_of_its_keys_is_lost_and_does_not_go_on_from_applied(
+    boards: BoardStore, redis: Redis, maker: Maker, key: str
+) -> None:
+    await boards.submit(maker.batch(maker.result(1, 5)))
+    await redis.delete(key)
+    assert (await boards.submit(maker.batch())).kind == "rebuild", "an empty range shows it, too"
+    assert await boards.applied(SEASON.season_id) is None, "whoever looks at the board sees that it is lost"
+
+
+async def test_a_board_without_players_has_no_order_to_lose(boards: BoardStore, maker: Maker) -> None:
+    assert (await boards.submit(maker.batch())).kind == "done"
 
 
 # -- markers

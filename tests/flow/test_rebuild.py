@@ -362,6 +362,34 @@ async def test_chunks_that_do_not_follow_are_not_taken(
     assert await redis.zrange(keys.zset, 0, -1) == [b"1"]
 
 
+async def test_a_board_in_the_making_that_lost_players_is_not_opened(
+    redis: Redis, boards: BoardStore, season: Season
+) -> None:
+    keys = BoardKeys(12, new_epoch())
+    await boards.rebuilds.begin(keys, season)
+    await boards.rebuilds.load(keys, 0, [(5, 1)])
+    await redis.delete(keys.zset)
+    await boards.rebuilds.load(keys, 1, [(9, 9)])
+    with pytest.raises(RebuildLost, match="not all of their players"):
+        await boards.rebuilds.finish(keys, 2, Applied(1))
+
+
+@pytest.mark.parametrize("name", ["zset", "meta", "applied"])
+async def test_a_board_in_the_making_that_lost_one_of_its_keys_never_goes_live(
+    redis: Redis, boards: BoardStore, season: Season, name: str
+) -> None:
+    await open_board(boards, season)
+    live = await boards.position(12)
+    keys = BoardKeys(12, new_epoch())
+    await boards.rebuilds.begin(keys, season)
+    await boards.rebuilds.load(keys, 0, [(5, 1)])
+    await boards.rebuilds.finish(keys, 1, Applied(1))
+    await redis.delete(getattr(keys, name))
+    with pytest.raises(RebuildLost, match="no position"):
+        await boards.rebuilds.swap(keys)
+    assert await boards.position(12) == live
+
+
 async def test_where_the_lock_was_lost_two_rebuilds_are_kept_apart_by_their_ids(
     archive: Archive, redis: Redis, rebuilder: Rebuilder, season: Season
 ) -> None:
