@@ -95,12 +95,12 @@ class Archive:
 
     async def current_log(self) -> int | None:
         """Return the log that persist reads now, None before its first hold."""
-        async with self._database.transaction() as connection:
+        async with self._database.transaction(readonly=True) as connection:
             return await logs.current_log(connection)
 
     async def next_offsets(self, log: int) -> dict[int, int]:
         """Return partition → persist's next offset of the log; none of a log that is not the current one."""
-        async with self._database.transaction() as connection:
+        async with self._database.transaction(readonly=True) as connection:
             return await logs.next_offsets(connection, log)
 
     async def hold(self, log: int, partition: int, position_when_new: int) -> int:
