@@ -1,27 +1,21 @@
 // One line to the server, kept up: opened, watched, replaced, given up.
 //
 // Owns: the phases of a line and the timers that move them. Never reads a board.
-// Neighbours: socket.js and sse.js are the lines, ways.js chooses between them; backoff.js knows what a close code
-// asks for; watch.js tells a dead line; token.js brings tokens; client.js gives the frames to subscriptions.js.
+// Neighbours: lines.js makes the lines, ways.js chooses between them; backoff.js knows what a close code asks for;
+// watch.js tells a dead line; token.js brings tokens; client.js gives the frames to subscriptions.js.
 
 import { Backoff, CODES, TOKEN_EXPIRED, isFinal } from "./backoff.js";
-import { SocketLine } from "./socket.js";
+import { lineTo } from "./lines.js";
 import { Scout } from "./scout.js";
-import { EventLine } from "./sse.js";
 import { Token } from "./token.js";
 import { Watch } from "./watch.js";
 import { Ways } from "./ways.js";
 
-/** @import { Bye, Command, Frame, Line, LinkOptions, Platform, Timer, Welcome } from './types.js' */
+/** @import { Bye, Command, Frame, Line, LinkHandlers, LinkOptions, Platform, Timer, Welcome } from './types.js' */
 
 const OPEN_MS = 10_000; // a line on which nothing was said for so long was not opened
 const PUSHY_MS = 1_000; // waking up brings the next try forward, but not closer to the last one than this
 const LOST = 1006;
-
-/**
- * Who is told: `down` after a line that was up, `bad` for what is no frame, `change` when the phase or doubt changed.
- * @typedef {{ up(welcome: Welcome): void, down(): void, frame(frame: Frame): void, bad(): void, change(): void }} Told
- */
 
 export class Link {
   /** @type {'idle' | 'waiting' | 'opening' | 'up' | 'paused' | 'closed'} */
@@ -52,7 +46,7 @@ export class Link {
   #nextId = 1;
   #authId = 0; // of the last `auth`: where that is refused, the server closes the line by itself
 
-  /** @param {LinkOptions} options @param {Platform} platform @param {Told} on */
+  /** @param {LinkOptions} options @param {Platform} platform @param {LinkHandlers} on */
   constructor(options, platform, on) {
     this.#options = options;
     this.#platform = platform;
@@ -183,8 +177,6 @@ export class Link {
 
   /** @param {boolean} events @param {string | null} token @returns {Line} */
   #make(events, token) {
-    const { base, WebSocket, fetch } = this.#options;
-    const { now } = this.#platform;
     const on = {
       open: () => {
         if (token !== null) line.send({ id: (this.#authId = this.#nextId++), op: "auth", token });
@@ -199,10 +191,7 @@ export class Link {
       },
     };
     /** @type {Line} */
-    const line =
-      events || !WebSocket
-        ? new EventLine(base.http, fetch, now, on)
-        : new SocketLine(`${base.ws}/ws`, WebSocket, now, on);
+    const line = lineTo(this.#options, events, this.#platform.now, on);
     return line;
   }
 
@@ -270,18 +259,13 @@ export class Link {
   /** @param {boolean} doubt */
   #look(doubt) {
     const wasSilent = this.silent;
-    const { dead, ping, next } = this.#watch.look(
-      this.#platform.now(),
-      this.heardAt,
-      this.#heartbeatMs,
-      doubt,
-    );
-    if (dead) {
+    const found = this.#watch.look(this.#platform.now(), this.heardAt, this.#heartbeatMs, doubt);
+    if (found.dead) {
       this.#ended(LOST, "silent");
       return;
     }
-    if (ping) this.send({ op: "ping" });
-    this.#later(() => this.#look(false), next);
+    if (found.ping) this.send({ op: "ping" });
+    this.#later(() => this.#look(false), found.next);
     if (this.silent !== wasSilent) this.#on.change();
   }
 

@@ -176,6 +176,18 @@ export interface LineHandlers {
   close(code: number, reason: string): void;
 }
 
+/** Who is told of what happens to the line that is kept up. */
+export interface LinkHandlers {
+  up(welcome: Welcome): void;
+  /** After a line that was up. */
+  down(): void;
+  frame(frame: Frame): void;
+  /** Something came that is no frame. */
+  bad(): void;
+  /** The phase changed, or whether the line is in doubt. */
+  change(): void;
+}
+
 export type Timer = unknown;
 
 export interface Platform {
