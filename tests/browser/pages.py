@@ -32,7 +32,6 @@ document.addEventListener("securitypolicyviolation", (event) =>
 _BOARD = """
 () => {
   const rows = [...document.querySelectorAll("#rows tr")]
-    .sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top)
     .map((tr) => [".rank", ".name bdi", ".points b"].map((name) => tr.querySelector(name).textContent));
   return { rows, position: document.getElementById("board").dataset.position };
 }
