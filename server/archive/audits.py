@@ -16,7 +16,8 @@ class AuditRecord:
     """What an audit found of a season's board as it was at (`epoch`, `version`), at `applied` of the log.
 
     `players` on the board, `results` in PostgreSQL, both sides' SHA-256 of the board, `differences` by kind,
-    the first of them as sentences, and how many seconds it took.
+    the first of them as sentences, how many seconds it took, and the fingerprint of the rows below the
+    position: their number and hash.
     """
 
     season_id: int
@@ -31,6 +32,8 @@ class AuditRecord:
     differences: dict[str, int]
     examples: list[str]
     seconds: float
+    rows_below: int | None = None
+    fingerprint: int | None = None
 
     @property
     def equal(self) -> bool:

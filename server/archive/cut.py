@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from server.archive.audits import StoredAudit, last_audit
 from server.archive.binary_copy import CopyRows
 from server.archive.database import Connection
 from server.archive.errors import passing_faults_named
@@ -65,7 +66,12 @@ FROM (SELECT player_id, {beyond} AS beyond, points, ({achieved_us} - {starts_us}
     FROM match_results_s{season}{where}) r
 GROUP BY player_id"""
 
-_BEYOND = "(log_id = {log} AND log_offset >= coalesce((ARRAY[{offsets}]::bigint[])[log_partition + 1], 0))"
+# Logs come one after another: rows of a later one are beyond whatever position of an earlier.
+_BEYOND = (
+    "(log_id = {log} AND log_offset >= coalesce((ARRAY[{offsets}]::bigint[])[log_partition + 1], 0) OR "
+    "log_id = ANY (ARRAY(SELECT later.log_id FROM logs later JOIN logs this ON this.log_id = {log} "
+    "WHERE later.current_since > this.current_since)))"
+)
 _ACHIEVED_US = "(extract(epoch FROM achieved_at) * 1000000)::bigint"
 
 _WAYS = """
@@ -77,6 +83,23 @@ FULL JOIN (SELECT player_id, points, achieved_at FROM player_totals_s{season}{wh
 
 # The board's order, as PostgreSQL itself has it.
 _IN_ORDER = ' ORDER BY coalesce(board_points, -1) DESC, board_at, player_id::text COLLATE "C" DESC'
+
+
+# Every column of a row in one number, and of all rows in one that does not depend on their order.
+_ROW = (
+    "uuid_hash_extended(match_id, hashint8extended(player_id, hashint8extended(log_offset, "
+    "hashint8extended(log_id::bigint << 32 | log_partition, "
+    "timestamp_hash_extended(achieved_at AT TIME ZONE 'UTC', points)))))"
+)
+_ROWS = "SELECT count(*){columns} FROM (SELECT *, {row} AS row FROM match_results_s{season}) r"
+_FINGERPRINT = ", count(*) FILTER (WHERE NOT {beyond}), coalesce(bit_xor(row) FILTER (WHERE NOT {beyond}), 0)"
+
+
+class Fingerprint(NamedTuple):
+    """Rows below a position in the log: their number, and a hash that changes with any of them."""
+
+    rows: int
+    hash: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +135,23 @@ class SeasonCut:
             rows = await self._connection.fetch(query, players, timeout=LOOK_UP_SECONDS)
         return [Ways._make(row.values()) for row in rows]
 
-    async def count(self) -> int:
-        """Return how many results the season has."""
-        table = f"match_results_s{self.season.season_id:d}"
+    async def fingerprints(self, *positions: tuple[int, Mapping[int, int]]) -> tuple[int, list[Fingerprint]]:
+        """Return how many results the season has, and a fingerprint of those below each (log, offsets)."""
+        columns = "".join(_FINGERPRINT.format(beyond=_beyond(*position)) for position in positions)
+        query = _ROWS.format(columns=columns, row=_ROW, season=self.season.season_id)
         with passing_faults_named():
-            rows: int = await self._connection.fetchval(
-                f"SELECT count(*) FROM {table}",  # noqa: S608  a number
-                timeout=COPY_SECONDS,
-            )
-        return rows
+            found = await self._connection.fetchrow(query, timeout=COPY_SECONDS)
+        assert found is not None
+        total, *values = found.values()
+        return total, [Fingerprint(*values[at : at + 2]) for at in range(0, len(values), 2)]
+
+    async def last_audit(self) -> StoredAudit | None:
+        """Return the season's newest audit of the snapshot."""
+        with passing_faults_named():
+            return await last_audit(self._connection, self.season.season_id)
 
     def _ways(self, applied: Mapping[int, int], where: str = "") -> str:
         season = self.season
-        offsets = ",".join(str(applied.get(at, 0)) for at in range(max(applied, default=-1) + 1))
         values = {
             "season": season.season_id,
             "where": where,
@@ -133,7 +160,7 @@ class SeasonCut:
             "tick_us": season.tick_us,
             "most": season.codec.max_points,
             "achieved_us": _ACHIEVED_US,
-            "beyond": _BEYOND.format(log=self.log, offsets=offsets),
+            "beyond": _beyond(self.log or 0, applied),
         }
         by_rows = (_BEST if season.operator == "best" else _SUM).format_map(values)
         return _WAYS.format_map(values | {"by_rows": by_rows})
@@ -150,6 +177,12 @@ class SeasonCut:
                 query, output=output, format="binary", timeout=COPY_SECONDS
             )
         rows.end()
+
+
+def _beyond(log: int, offsets: Mapping[int, int]) -> str:
+    """The condition of a row at or beyond a position; partitions that are not named begin there with 0."""
+    by_partition = ",".join(str(offsets.get(at, 0)) for at in range(max(offsets, default=-1) + 1))
+    return _BEYOND.format(log=log, offsets=by_partition)
 
 
 async def snapshot_season(connection: Connection, season: Season) -> SeasonCut:

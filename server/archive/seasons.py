@@ -102,8 +102,9 @@ async def _make_partition(connection: Connection, table: str, season_id: int) ->
 
 
 async def reset_season(connection: Connection, season_id: int) -> bool:
-    """Delete a season's results and totals, its definition stays; False where there is no such season."""
+    """Delete a season's results, totals and audits, its definition stays; False where there is none."""
     if await read_season(connection, season_id) is None:
         return False
     await connection.execute(f"TRUNCATE match_results_s{season_id:d}, player_totals_s{season_id:d}")
+    await connection.execute("DELETE FROM audits WHERE season_id = $1", season_id)
     return True

@@ -16,10 +16,12 @@ import structlog
 from redis.asyncio import Redis
 
 from server.archive.audits import AuditRecord
+from server.archive.cut import Fingerprint
 from server.archive.store import Archive
 from server.board.store import BoardStore
 from server.core.board_text import BoardHash
 from server.core.comparison import Comparison
+from server.core.instants import instant_text
 from server.core.member_order import Int64s
 from server.core.season import Season
 from server.errors import RankcastError
@@ -106,8 +108,8 @@ async def compare(cut: ExactCut, began: float, on_step: OnStep) -> AuditRecord:
     board, season = cut.board, cut.sql.season
     sides = _Sides(board, season, on_step)
     await cut.sql.in_order(board.applied.offsets, sides.take)
-    results = await cut.sql.count()
     findings = sides.conclude()
+    results, seen = await _rows(cut, findings)
     return AuditRecord(
         season.season_id,
         board.epoch,
@@ -121,7 +123,31 @@ async def compare(cut: ExactCut, began: float, on_step: OnStep) -> AuditRecord:
         dict(findings.counts),
         findings.examples,
         time.monotonic() - began,
+        seen.rows,
+        seen.hash,
     )
+
+
+async def _rows(cut: ExactCut, findings: Findings) -> tuple[int, Fingerprint]:
+    """How many rows there are, and the fingerprint of those below the position.
+
+    Those that the last audit saw have to be the same still: else a row that decides no total goes unnoticed.
+    """
+    here = (cut.board.applied.log, cut.board.applied.offsets)
+    last = await cut.sql.last_audit()
+    if last is None or last.record.rows_below is None or last.record.fingerprint is None:
+        results, (seen,) = await cut.sql.fingerprints(here)
+        return results, seen
+    then = (last.record.log_id, last.record.applied)
+    results, (seen, again) = await cut.sql.fingerprints(here, then)
+    if again != (last.record.rows_below, last.record.fingerprint):
+        when = instant_text(last.finished_us // 1_000_000 * 1_000_000)
+        findings.add(
+            "row",
+            f"of {last.record.rows_below} rows that the audit of {when} saw {again.rows} are there"
+            + ("" if again.rows != last.record.rows_below else ", and not all are what they were"),
+        )
+    return results, seen
 
 
 class _Sides:

@@ -21,7 +21,7 @@ KINDS = {
     "order": "two players of equal rows stand in another order",
     "rank": "Redis tells another rank than the order of its scores",
     "total": "player_totals holds something else than the rows add up to",
-    "count": "the board counted more or fewer results than PostgreSQL has rows",
+    "row": "rows that the last audit saw are gone or have changed",
     "hash": "the boards' hashes differ",
 }
 """Every kind of difference, with its explanation."""

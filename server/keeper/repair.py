@@ -1,8 +1,8 @@
 """Players of a live board given PostgreSQL's scores while results keep coming, and never an old one.
 
 Owns when a score may be written: PostgreSQL is read at or beyond the board's position, and what it says of a
-player holds as long as the board stands between that position and PostgreSQL's, if no result of his lies
-between them (scores only rise, so the same at both ends is the same throughout). The script checks the
+player holds as long as the board stands between that position and PostgreSQL's, if he has the same at both:
+points only rise, and at equal points the time moves one way, so he has it throughout. The script checks the
 position again. Where the board runs away from that, it is held for a moment at the last.
 Neighbours: `reconcile.py` names the players, `board/repairs.py` writes.
 """

@@ -222,6 +222,37 @@ async def test_what_a_hand_has_done_is_found_and_named(
     assert any(example.startswith(sentence) for example in record.examples), record.examples
 
 
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("DELETE FROM match_results WHERE log_offset = $1", "of 122 rows that the audit of"),
+        (
+            "UPDATE match_results SET achieved_at = achieved_at + interval '1 us' WHERE log_offset = $1",
+            "not all",
+        ),
+        ("UPDATE match_results SET match_id = gen_random_uuid() WHERE log_offset = $1", "not all"),
+        ("UPDATE match_results SET log_id = 0 WHERE log_offset = $1", "not all"),
+    ],
+)
+async def test_a_row_that_decides_no_total_is_missed_by_the_next_audit(
+    sides: BothSides, auditor: Auditor, statement: str, sentence: str
+) -> None:
+    await sides.both(sides.maker.result(9, 0, at=7))  # the audit before has to see rows beyond it come
+    assert (await auditor.audit(12)).equal
+    await sides.both(sides.maker.result(9, 1, at=8))
+    assert (await auditor.audit(12)).equal
+    await sides.sql(statement, 120)
+    record = await auditor.audit(12)
+    assert record.differences == {"row": 1}
+    assert sentence in record.examples[0]
+
+
+async def test_a_season_that_begins_anew_has_nothing_to_miss(sides: BothSides, auditor: Auditor) -> None:
+    assert (await auditor.audit(12)).equal
+    await sides.archive.reset_season(12)
+    assert await sides.archive.last_audit(12) is None
+
+
 async def test_hundreds_of_differences_are_counted_and_twenty_named(
     sides: BothSides, auditor: Auditor
 ) -> None:
