@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
+
+from server.metrics import Metrics
+
+log = structlog.get_logger(__name__)
 
 Argument = str | bytes | int
 
@@ -44,8 +49,9 @@ class Call:
 class Scripts:
     """Calls scripts over `redis`."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, metrics: Metrics) -> None:
         self._redis = redis
+        self._metrics = metrics
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Argument] = ()) -> Any:
         """One call's reply; an error reply is raised."""
@@ -60,6 +66,8 @@ class Scripts:
         replies = await self._send(calls, whole=False)
         unknown = _unknown(calls, replies)
         if unknown:
+            self._metrics.retries.labels("scripts", "NoScriptError").inc()
+            log.info("scripts_sent_again", calls=len(unknown), of=len(calls))
             again = await self._send([calls[index] for index in unknown], whole=True)
             for index, reply in zip(unknown, again, strict=True):
                 replies[index] = reply

@@ -47,7 +47,7 @@ class BoardStore:
         self._redis = redis
         self._settings = settings
         self._metrics = metrics
-        self._scripts = Scripts(redis)
+        self._scripts = Scripts(redis, metrics)
         self._submit = Script.load("submit")
         self.rebuilds = Rebuilds(redis, self._scripts, settings)
         self.repairs = Repairs(self._scripts, settings)

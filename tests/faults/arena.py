@@ -65,17 +65,22 @@ class Arena:
         """The probe of the process that has this role."""
         return self.readiness[self.role(name).name]
 
-    def told(self, role: str, event: str, **fields: object) -> int:
+    def told(self, name: str, event: str, /, **fields: object) -> int:
         """How many log lines of this event the role's process has written."""
-        return len(self.role(role).told(event, **fields))
+        return len(self.role(name).told(event, **fields))
 
-    async def logged(self, role: str, event: str, *, within: float = 10.0, **fields: object) -> None:
+    async def logged(self, name: str, event: str, /, *, within: float = 10.0, **fields: object) -> None:
         """Wait for a log line of this event in the role's process."""
         try:
-            await until(lambda: self.told(role, event, **fields), within=within, every=0.05)
+            await until(lambda: self.told(name, event, **fields), within=within, every=0.05)
         except AssertionError:
-            events = {line.get("event") for line in self.role(role).lines()}
-            raise AssertionError(f"{role} never told {event} {fields}, but {events}") from None
+            events = {line.get("event") for line in self.role(name).lines()}
+            raise AssertionError(f"{name} never told {event} {fields}, but {events}") from None
+
+    def assert_viewers_stayed(self) -> None:
+        """The socket was never cut, and REST answered all along."""
+        assert self.watching.connections == 1
+        assert self.reader.failures == []
 
     async def holds(self, *, within: float = 60.0) -> None:
         """Stop feeding, wait until everything is drained, and hold every picture against SQL."""

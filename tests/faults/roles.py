@@ -106,7 +106,7 @@ class Role:
             return []
         return [_parsed(line) for line in self.log.read_bytes().split(b"\n") if line]
 
-    def told(self, event: str, **fields: object) -> list[dict[str, Any]]:
+    def told(self, event: str, /, **fields: object) -> list[dict[str, Any]]:
         """Log lines of this event with these fields."""
         wanted = {"event": event, **fields}
         return [line for line in self.lines() if wanted.items() <= line.items()]

@@ -21,6 +21,7 @@ from tests.flow.boards import Maker, codes, make_season, open_board, order, sett
 from tests.flow.proxy import late_wire
 
 SEASON = make_season("sum")
+FORGOTTEN = {"part": "scripts", "reason": "NoScriptError"}
 
 
 class Interrupted(Pipeline):
@@ -64,15 +65,17 @@ async def maker_of(boards: BoardStore, redis: Redis) -> Maker:
     return Maker(SEASON)
 
 
-async def test_a_script_that_was_forgotten_between_two_calls_is_brought_back_a6(
-    boards: BoardStore, redis: Redis
+async def test_a_script_that_was_forgotten_between_two_calls_is_brought_back_and_counted_a6(
+    boards: BoardStore, redis: Redis, metrics: Metrics
 ) -> None:
     maker = await maker_of(boards, redis)
     await boards.submit(maker.batch(maker.result(1, 5)))
+    before = metrics.registry.get_sample_value("rankcast_retries_total", FORGOTTEN) or 0
     await redis.script_flush()
     reply = await boards.submit(maker.batch(maker.result(1, 5), maker.result(2, 5)))
     assert codes(reply) == [1, 1]
     assert await redis.script_exists(Script.load("submit").sha) == [True]
+    assert metrics.registry.get_sample_value("rankcast_retries_total", FORGOTTEN) == before + 1
 
 
 @pytest.mark.parametrize("brought_back", [False, True])
