@@ -11,6 +11,7 @@ from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
 
 CONNECT_SECONDS = 5.0
 REPLY_SECONDS = 15.0  # above what an overloaded server may need for a pipeline, below what people wait for
@@ -36,6 +37,13 @@ def connect(url: str) -> Redis:
     kind = pool.connection_class  # by the URL's scheme: plain, TLS or a Unix socket
     pool.connection_class = type(f"Prompt{kind.__name__}", (_Prompt, kind), {})
     return Redis.from_pool(pool)
+
+
+def trouble(error: Exception) -> str:
+    """What is the matter, in a sentence: a server that is full, read-only or busy refuses and is not away."""
+    if isinstance(error, ResponseError):
+        return f"Redis refuses: {error}"
+    return f"Redis does not answer: {error!r}"
 
 
 class _Prompt(AbstractConnection):

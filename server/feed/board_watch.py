@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.errors import ArchiveUnavailable
+from server.board.connection import trouble
 from server.board.position import Applied
 from server.board.store import BoardStore
 from server.core.season import Season
@@ -72,7 +73,7 @@ class BoardWatch:
                 self.problem, self.looked_at = None, began
                 self._metrics.closed_boards.set(len(self.seasons.keys() - self.open_boards()))
             except (RedisError, OSError, TimeoutError) as error:
-                self.problem = f"Redis does not answer: {error!r}"
+                self.problem = trouble(error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOST_LOOK_SECONDS if self._reported else LOOK_SECONDS):
                     await self._wake.wait()

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.errors import ArchiveUnavailable
+from server.board.connection import trouble
 from server.core.season import Season
 from server.feed.apply import Applier, Reached, Span
 from server.feed.backoff import Backoff
@@ -261,7 +262,7 @@ class IngestSession:
         self._metrics.retries.labels(ROLE, "redis").inc()
         if self._redis_problem is None:
             log.warning("redis_away", role=ROLE, error=repr(error))
-        self._redis_problem = f"Redis does not answer: {error!r}"
+        self._redis_problem = trouble(error)
 
     def _positions(self) -> dict[int, int | None]:
         """Up to where all open boards have everything, by partition."""

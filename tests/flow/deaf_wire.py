@@ -19,6 +19,7 @@ class Wire:
     subscribed: set[int] = field(default_factory=set)
     deaf: set[int] = field(default_factory=set)
     connections: int = 0
+    ends: set[asyncio.StreamWriter] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -35,6 +36,11 @@ class Wire:
         self.deaf |= set(range(self.connections))
         self.accepts = False
 
+    def cut(self) -> None:
+        """Close all connections that there are; new ones lead to `server_url` as it is then."""
+        for end in self.ends:
+            end.transport.abort()
+
     async def serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         """Connect one client through."""
         number = self.connections
@@ -43,9 +49,11 @@ class Wire:
             self.deaf.add(number)
         port = urlsplit(self.server_url).port
         server, to_server = await asyncio.open_connection(HOST, port)
+        self.ends |= {to_client, to_server}
         async with asyncio.TaskGroup() as pumps:
             pumps.create_task(self._pump(number, client, to_server))
             pumps.create_task(self._pump(number, server, to_client))
+        self.ends -= {to_client, to_server}
 
     async def _pump(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
