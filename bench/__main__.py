@@ -24,12 +24,13 @@ class Name(StrEnum):
     ORDER = "order"
     MIRROR = "mirror"
     ARCHIVE = "archive"
-    PAGE = "page"  # alone, and only where it is named
+    PAGE = "page"  # these alone, and only where they are named
+    REBUILD = "rebuild"
 
 
 def main(
     names: Annotated[
-        list[Name] | None, typer.Argument(help="some of them; all but page where none is named")
+        list[Name] | None, typer.Argument(help="some of them; all but page and rebuild where none is named")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="smaller and fewer runs")] = False,
 ) -> None:
@@ -50,13 +51,15 @@ def main(
     archive: results in PostgreSQL.
 
     page, where it is named: the live board in Chromium.
+
+    rebuild, where it is named: a board of a million players made anew under load.
     """
     interruptible()
     began, failed = time.monotonic(), []
     arguments = " ".join([*(names or []), *(["--quick"] if quick else [])])
     command = f'make bench ARGS="{arguments}"' if arguments else "make bench"
     print(f"`{command}` on {machine()}\n")
-    for name in names or (name for name in Name if name is not Name.PAGE):
+    for name in names or (name for name in Name if name not in (Name.PAGE, Name.REBUILD)):
         started = time.monotonic()
         tables = apart(name.value, quick)
         progress(name)(f"{time.monotonic() - started:.0f} s\n")
