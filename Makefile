@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-faults fuzz check bench lock clean kafka-jars
+.PHONY: help run test test-faults fuzz check bench screenshots lock clean kafka-jars
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ check: $(VENV)/dev.stamp ## lint, formatting, types, and which layer may import 
 
 bench: $(VENV)/dev.stamp ## measure what the README's figures say (ARGS="…" goes to the benchmark)
 	@exec $(PY) -m bench $(ARGS)
+
+screenshots: $(VENV)/dev.stamp ## take a picture of every page in every state (ARGS="overlay" for some)
+	@exec $(PY) -m scripts.screenshots $(ARGS)
 
 kafka-jars: $(KAFKA_LIBS)/complete ## bring Apache Kafka for the tests through Maven
 
