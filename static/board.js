@@ -31,7 +31,7 @@ import {
 import { Pin } from "./board/pin.js";
 import { follow } from "./board/pulse.js";
 import { Search } from "./board/search.js";
-import { allSeasons, asked, keepInAddress } from "./board/season.js";
+import { allSeasons, asked, keepInAddress, lengthText } from "./board/season.js";
 import { standing } from "./board/standing.js";
 import { Table, positionOf } from "./board/table.js";
 import { themeSwitch } from "./board/theme.js";
@@ -139,12 +139,12 @@ class Page {
     this.#table.choose(player);
     this.#announcer.take(null);
     const known = name ?? this.#names.of(player ?? "");
-    this.#panel.open(player, known, this.#flags.of(player ?? ""));
+    const radius = matchMedia("(max-width: 60rem)").matches ? 2 : 5;
+    this.#panel.open(player, known, this.#flags.of(player ?? ""), 2 * radius + 1);
     setHidden(part("invitation"), player !== null);
     this.#showPin();
     if (player === null) return;
     this.#showTrend();
-    const radius = matchMedia("(max-width: 60rem)").matches ? 2 : 5;
     this.#leave = this.#board.around(player, { radius }, (view) => this.#showAround(view));
   }
 
@@ -264,11 +264,14 @@ async function start() {
   const { seasons, demo: demoBoard } = await patientSeasons(notice);
   const { board, season, player } = asked(location.search, seasons);
   setText(part("season"), season?.name ?? board);
+  setText(part("dates"), season ? lengthText(season) : "");
   document.title = `${season?.name ?? board} · Rankcast`;
   seasonSwitch(seasons, board);
   const page = new Page(board, season, seasons, notice);
   const demo = board === demoBoard ? await demoState() : null;
   setHidden(part("about"), demo === null);
+  setHidden(part("dates"), demo !== null || season === null);
+  part("page").classList.toggle("with-demo", demo !== null);
   if (demo) void page.playDemo(demo);
   reveal();
   page.start();

@@ -14,6 +14,7 @@ export class Around {
   #parts;
   #table;
   #chart;
+  #room = 0; // for so many rows: the panel keeps its height where the board's end leaves fewer
 
   /**
    * @param {{ panel: HTMLElement, flag: HTMLElement, name: HTMLElement, rank: HTMLElement, of: HTMLElement,
@@ -34,9 +35,9 @@ export class Around {
 
   /**
    * Opens the panel for a player of whom nothing but the id, and perhaps the name, is known yet; null closes it.
-   * @param {string | null} player @param {string | null} name @param {string} flag
+   * @param {string | null} player @param {string | null} name @param {string} flag @param {number} room for rows
    */
-  open(player, name, flag) {
+  open(player, name, flag, room) {
     const { panel, note, rank, of, points, when, trend } = this.#parts;
     setHidden(panel, player === null);
     if (player === null) return;
@@ -46,8 +47,14 @@ export class Around {
     setText(note, "");
     setData(panel, "ranked", "unknown");
     this.#table.show([], true, "");
+    this.#keepRoom((this.#room = room));
     this.#table.choose(player);
     this.#chart.show([], 0);
+  }
+
+  /** @param {number} rows */
+  #keepRoom(rows) {
+    this.#parts.body.style.minHeight = `calc(${rows} * var(--row))`;
   }
 
   /** @param {string} name @param {string} flag */
@@ -65,12 +72,13 @@ export class Around {
       setText(rank, grouped(view.own.rank));
       setText(of, `of ${grouped(view.total)}`);
       setText(points, grouped(view.own.points));
-      setText(when, momentText(view.own.achievedAt));
+      setText(when, `${view.own.points === 1 ? "point" : "points"} since ${momentText(view.own.achievedAt)}`);
     } else {
       setText(rank, "–");
       for (const part of [of, points, when]) setText(part, "");
     }
     setText(note, view.own ? "" : "Not ranked yet. The first result that counts shows here at once.");
+    this.#keepRoom(Math.min(this.#room, view.total));
     this.#table.show(view.rows, view.changes.first, positionOf(view));
   }
 

@@ -115,7 +115,7 @@ export class Demo {
     if (back || !(day < this.#to)) this.#runTo(day);
     const { panel, phase, done, first, last, pause, speeds, restart } = this.#parts;
     setData(panel, "phase", state.phase);
-    setText(phase, WORDS[state.phase]);
+    setText(phase, WORDS[state.phase] || `match day ${grouped(state.matchDay)}`);
     setText(first, state.firstDay?.slice(0, 4) ?? "");
     setText(last, state.lastDay?.slice(0, 4) ?? "");
     done.style.transform = `scaleX(${state.matchDays ? (state.matchDay / state.matchDays).toFixed(4) : 0})`;
@@ -174,7 +174,5 @@ export class Demo {
     const [year, month, date] = new Date(shown).toISOString().slice(0, 10).split("-");
     setText(this.#parts.year, year);
     setText(this.#parts.day, `${Number(date)} ${MONTHS[Number(month) - 1]}`);
-    const { matchDay, matchDays } = this.#state;
-    this.#parts.panel.title = `match day ${grouped(matchDay)} of ${grouped(matchDays)}`;
   }
 }

@@ -16,7 +16,7 @@ export class Facts {
   /** @type {Pulse | null} */
   #pulse = null;
 
-  /** @param {{ players: HTMLElement, results: HTMLElement, version: HTMLElement, lag: HTMLElement, unit: HTMLElement, state: HTMLElement }} parts */
+  /** @param {{ players: HTMLElement, results: HTMLElement, version: HTMLElement, lag: HTMLElement, state: HTMLElement }} parts */
   constructor(parts) {
     this.#parts = parts;
   }
@@ -35,7 +35,6 @@ export class Facts {
     const lag = pulse?.lagRecords ?? null;
     setText(this.#parts.results, results === null ? "–" : rate(results));
     setText(this.#parts.lag, lag === null ? "–" : grouped(lag));
-    setText(this.#parts.unit, lag === null ? "" : lag === 1 ? " result" : " results");
     this.#showVersion();
   }
 

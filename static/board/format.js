@@ -41,13 +41,21 @@ export function dayText(day) {
 }
 
 /**
- * A moment in Unix milliseconds as UTC; the day alone where the season counts in days.
+ * The day of a moment in Unix milliseconds, as UTC has it.
  * @param {number} ms
  */
-export function momentText(ms) {
-  const iso = new Date(ms).toISOString();
-  const day = dayText(iso.slice(0, -14));
-  return ms % DAY_MS === 0 ? day : `${day}, ${iso.slice(-13, -5)}`;
+export const dayOf = (ms) => dayText(new Date(ms).toISOString().slice(0, -14));
+
+/**
+ * A moment in Unix milliseconds as clocks here have it, the year where it is not this one; the day alone, the same
+ * everywhere, where the season counts in days.
+ * @param {number} ms @param {number} [now]
+ */
+export function momentText(ms, now = Date.now()) {
+  if (ms % DAY_MS === 0) return dayOf(ms);
+  const at = new Date(ms);
+  const year = at.getFullYear() === new Date(now).getFullYear() ? "" : ` ${at.getFullYear()}`;
+  return `${at.getDate()} ${MONTHS[at.getMonth()]}${year}, ${at.toTimeString().slice(0, 8)}`;
 }
 
 /**

@@ -8,12 +8,15 @@ import { make, setData, setHidden, setText } from "./dom.js";
 /** @import { Season } from './season.js' */
 /** @import { Standing } from './standing.js' */
 
+const FIRST = "The first result that counts appears here at once: by Kafka, or posted to the server.";
+const HOW = { href: "/docs#submit", name: "How results are reported" };
+
 /** @type {{ [kind: string]: [title: string, text: string] }} what stands in place of rows; no text: the standing's */
 const WORDS = {
-  connecting: ["Connecting", ""],
+  connecting: ["Connecting", "The board comes in a moment."],
   live: ["Nobody is ranked yet", ""],
-  empty: ["Nobody is ranked yet", "The first result that counts appears here at once."],
-  upcoming: ["Nobody is ranked yet", "The first result that counts appears here at once."],
+  empty: ["Nobody is ranked yet", FIRST],
+  upcoming: ["Nobody is ranked yet", FIRST],
   ended: ["Nobody was ranked", "The season is over."],
   unknown: ["There is no such board", ""],
   refused: ["This board cannot be shown", ""],
@@ -40,9 +43,10 @@ export class Notice {
     setHidden(line, !hasRows || text === "");
     if (hasRows) setText(line, text);
     setText(title, WORDS[kind][0]);
-    setText(this.#parts.text, WORDS[kind][1] || text);
-    const links = kind === "unknown" ? others : [];
-    const said = links.map(({ board }) => board).join();
+    setText(this.#parts.text, text || WORDS[kind][1]);
+    const boards = others.map(({ board, name }) => ({ href: `?board=${encodeURIComponent(board)}`, name }));
+    const links = kind === "unknown" ? boards : kind === "empty" || kind === "upcoming" ? [HOW] : [];
+    const said = links.map(({ href }) => href).join();
     if (said === this.#said) return;
     this.#said = said;
     this.#parts.links.replaceChildren(...links.map(linkTo));
@@ -60,9 +64,9 @@ export class Notice {
   }
 }
 
-/** @param {Season} season */
-function linkTo({ board, name }) {
+/** @param {{ href: string, name: string }} target */
+function linkTo({ href, name }) {
   const link = make("a", "", name);
-  link.href = `?board=${encodeURIComponent(board)}`;
+  link.href = href;
   return make("li", "", link);
 }

@@ -15,7 +15,6 @@ export function factsParts() {
     results: part("results"),
     version: part("version"),
     lag: part("lag"),
-    unit: part("lag-unit"),
     state: part("state"),
   };
 }

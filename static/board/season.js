@@ -2,6 +2,8 @@
 //
 // Owns: the list of seasons, and what the page's address says. Neighbours: board.js starts with it.
 
+import { dayOf } from "./format.js";
+
 /**
  * @typedef {object} Season
  * @property {number} id
@@ -44,6 +46,12 @@ export function asked(query, seasons) {
   const season = seasons.find((one) => board === one.board || board.startsWith(`${one.board}:`));
   return { board, season: season ?? null, player: player !== null && ID.test(player) ? player : null };
 }
+
+/**
+ * The first and the last day of a season. Pure.
+ * @param {{ startsAt: number, endsAt: number }} season
+ */
+export const lengthText = ({ startsAt, endsAt }) => `${dayOf(startsAt)} to ${dayOf(endsAt - 1)}`;
 
 /**
  * Writes the chosen player into the page's address, so that it can be passed on.

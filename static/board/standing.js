@@ -2,7 +2,7 @@
 //
 // Owns: which of connection, server and season has the say. Neighbours: notice.js shows it, board.js brings the facts.
 
-import { clockText, dayText, span } from "./format.js";
+import { clockText, dayOf, span } from "./format.js";
 
 /** @import { Refusal, State, View } from '../rankcast.js' */
 /** @import { Season } from './season.js' */
@@ -85,16 +85,13 @@ function stale({ reason, since }, view, now) {
 /** @param {View} view @param {Season | null} season @param {number} now @returns {Standing} */
 function ofSeason(view, season, now) {
   if (view.season === "closed" || (season !== null && now >= season.endsAt)) {
-    return { kind: "ended", word: season ? `final, ended ${dayOf(season.endsAt)}` : "final", text: "" };
+    return { kind: "ended", word: season ? `final, ended ${dayOf(season.endsAt - 1)}` : "final", text: "" };
   }
   if (season && now < season.startsAt) {
     return { kind: "upcoming", word: `starts ${dayOf(season.startsAt)}`, text: "" };
   }
   return { kind: view.total === 0 ? "empty" : "live", word: "live", text: "" };
 }
-
-/** @param {number} ms */
-const dayOf = (ms) => dayText(new Date(ms).toISOString().slice(0, -14));
 
 /** @param {string} reason */
 function closedText(reason) {

@@ -13,6 +13,7 @@ import { Marks } from "./marks.js";
 import { staying } from "./order.js";
 import { sight } from "./sight.js";
 import { Walk, playerAt } from "./walk.js";
+import { fitColumns } from "./widths.js";
 
 /** @import { Row } from '../rankcast.js' */
 
@@ -90,6 +91,7 @@ export class Table {
     setData(this.#table, "position", "");
     this.#rows = rows;
     this.#best = rows.reduce((most, row) => Math.max(most, row.points), 0);
+    fitColumns(this.#table, rows, this.#best);
     this.#drop(rows);
     this.#addNew(rows);
     if (fresh) this.#marks.clear();

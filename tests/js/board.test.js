@@ -111,7 +111,7 @@ test("a player who has not been seen for long is forgotten", () => {
 
 test("the better the rank, the higher the line, and the newest is at the right", () => {
   const samples = [9, 1, 5].map((rank, at) => ({ at: at * 1_000, rank }));
-  const { best, worst, points } = outline(samples, 2_000, 300);
+  const { best, worst, points } = outline(samples, 2_000, 40, 292);
   assert.deepEqual([best, worst], [1, 9]);
   assert.ok(points[1].y < points[2].y && points[2].y < points[0].y);
   assert.ok(points[0].x < points[1].x && points[1].x < points[2].x);
