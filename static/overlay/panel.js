@@ -26,6 +26,7 @@ export class Panel {
     this.own = null;
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     list.style.setProperty("--columns", options.columns.map((name) => WIDTHS[name]).join(" "));
+    list.dataset.first = options.columns[0];
     this.fit = this.room();
   }
 

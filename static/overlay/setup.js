@@ -4,6 +4,7 @@
  * What is typed becomes the address by `options.js`, which the overlay reads it with: they cannot disagree.
  */
 
+import { themeSwitch } from "../board/theme.js";
 import { address, read } from "./options.js";
 import { LANGUAGES } from "./words.js";
 
@@ -87,11 +88,12 @@ function choice(value, text) {
   return option;
 }
 
+themeSwitch(document.getElementById("theme"));
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 form.elements.lang.replaceChildren(...LANGUAGES.map((lang) => choice(lang, names.of(lang))));
 const seasons = await boards();
 form.elements.board.replaceChildren(
-  ...seasons.map((season) => choice(season.board, `${season.board} · ${season.name}`)),
+  ...seasons.map((season) => choice(season.board, `${season.name} (${season.board})`)),
 );
 
 const start = read(new URLSearchParams(location.search));
