@@ -102,9 +102,9 @@ class _Reading:
 
     def sample(self) -> list[int]:
         """Some players of all pages, evenly spread."""
-        players = np.concatenate([players for players, _ in self._parts])
-        sample: list[int] = players[:: max(len(players) // SAMPLE, 1)][:SAMPLE].tolist()
-        return sample
+        step = max(sum(len(players) for players, _ in self._parts) // SAMPLE, 1)
+        sample: list[int] = np.concatenate([players[::step] for players, _ in self._parts]).tolist()
+        return sample[:SAMPLE]
 
     def index(self) -> OrderedIndex:
         """The order of all that was read: what came later counts, what was removed does not."""

@@ -20,6 +20,8 @@ from server.settings import Settings
 from tests.flow.archives import new_log
 from tests.flow.boards import make_season, order
 from tests.flow.both_sides import KEYS, BothSides, both_sides
+from tests.flow.feeds import open_flow
+from tests.waiting import until
 
 IDS = [-(2**63), -10, -1, 0, 1, 9, 10, 100, 2**63 - 1]
 
@@ -310,3 +312,42 @@ async def test_a_board_of_another_log_cannot_be_audited(sides: BothSides, audito
     await new_log(sides.archive, "B")
     with pytest.raises(CutImpossible, match="the board is of log 1, PostgreSQL reads log 2"):
         await auditor.audit(12)
+
+
+# -- the roles themselves
+
+
+async def test_an_audit_beside_the_real_roles_at_work_is_equal(
+    kafka_bootstrap: str, topic: str, redis_url: str, database_url: str
+) -> None:
+    settings = Settings(
+        kafka_bootstrap=kafka_bootstrap,
+        topic=topic,
+        redis_url=redis_url,
+        database_url=database_url,
+        consumer_groups=False,
+    )
+    async with open_flow(settings) as flow:
+        season = await flow.season(make_season("sum"))
+        flow.persist()
+        flow.ingest()
+        await until(lambda: flow.boards.applied(12))
+        stop, sent = asyncio.Event(), 0
+
+        async def feed() -> None:
+            nonlocal sent
+            while not stop.is_set():
+                await flow.send(
+                    [flow.record(season, player % 700, player % 3) for player in range(sent, sent + 200)]
+                )
+                sent += 200
+
+        feeding = asyncio.create_task(feed())
+        await until(lambda: flow.redis.zcard(KEYS.zset))
+        auditor = Auditor(settings, Metrics(), flow.archive, flow.boards, flow.redis)
+        records = [await auditor.audit(12) for _ in range(3)]
+        stop.set()
+        await feeding
+        assert [record.examples for record in records] == [[], [], []]
+        assert len({record.sha256_board for record in records}) == 3
+        assert all(len(record.applied) == 4 for record in records)
