@@ -200,6 +200,7 @@ export class Client {
     if (phase !== "up")
       return pictured.length ? ["stale", reason || "reconnecting", heardAt] : ["connecting", reason];
     if (silent) return ["stale", "silent", heardAt];
+    if (reason && pictured.length) return ["stale", reason];
     for (const { stale, current } of wanted)
       if (stale && current) return ["stale", stale.reason, stale.since];
     if (pictured.some((one) => !one.current)) return ["stale", "catching up"];

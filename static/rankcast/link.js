@@ -20,7 +20,7 @@ const LOST = 1006;
 export class Link {
   /** @type {'idle' | 'waiting' | 'opening' | 'up' | 'paused' | 'closed'} */
   phase = "idle";
-  reason = "";
+  reason = ""; // why there is no line, or was none before this one: told until the server has said more than welcome
   /** @type {number | null} close code of the last line */
   code = null;
   /** @type {number | null} when the next try is due, while waiting */
@@ -210,7 +210,10 @@ export class Link {
     if (this.#watch.doubtful) this.#alive();
     if (frame.type === "welcome") this.#welcome(line, frame);
     else if (frame.type === "bye") this.#bye(frame);
-    else this.#on.frame(frame);
+    else {
+      this.reason = "";
+      this.#on.frame(frame);
+    }
     if (frame.type === "error" && frame.code === "token_expired" && frame.id !== this.#authId)
       this.#token.renew();
   }
@@ -222,7 +225,7 @@ export class Link {
     this.#ways.opened(line.kind);
     this.#upSince = this.#platform.now();
     this.#held = false;
-    this.#become("up");
+    this.#become("up", this.reason); // a line of events welcomes by itself
     this.#look(false);
     if (line.kind === "sse") this.#scout.later();
     this.#on.up(frame);
@@ -260,10 +263,7 @@ export class Link {
   #look(doubt) {
     const wasSilent = this.silent;
     const found = this.#watch.look(this.#platform.now(), this.heardAt, this.#heartbeatMs, doubt);
-    if (found.dead) {
-      this.#ended(LOST, "silent");
-      return;
-    }
+    if (found.dead) return this.#ended(LOST, "silent");
     if (found.ping) this.send({ op: "ping" });
     this.#later(() => this.#look(false), found.next);
     if (this.silent !== wasSilent) this.#on.change();

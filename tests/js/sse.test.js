@@ -162,6 +162,20 @@ test("a silent stream is replaced", async () => {
   assert.ok(w.states.some(({ reason }) => reason === "silent"));
 });
 
+test("a stream on which nothing comes leaves the picture as old as it was", async () => {
+  const { w, streams, board } = await following();
+  streams.newest.end();
+  await until(w, () => w.client.state.name === "stale");
+  const { since } = w.client.state;
+  while (streams.asked.length < 2) await w.platform.advance(500);
+  const { name, reason, transport } = w.client.state;
+  assert.deepEqual([name, reason, transport], ["stale", "lost", "sse"]);
+  assert.equal(w.client.state.since, since);
+
+  streams.newest.accept().push(board.snapshot(TOPIC));
+  await until(w, () => w.client.state.name === "live");
+});
+
 test("a server that is away altogether is tried by both ways in turn", async () => {
   const { w, streams } = barred();
   for (let second = 0; second < 120; second++) {
