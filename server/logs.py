@@ -8,7 +8,7 @@ Neighbours: `cli.py` calls `set_up` once, before anything else of a run.
 
 import logging
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import structlog
 from structlog.typing import Processor
@@ -78,3 +78,21 @@ def _from_library(logger: object, name: str, event: structlog.typing.EventDict) 
     for processor in _shared():
         event = processor(logger, record.levelname.lower(), event)  # type: ignore[assignment]  # ours give mappings
     return event
+
+
+class Trouble:
+    """One line for a fault that is met again and again while it lasts, not one for each try."""
+
+    def __init__(self, log: Any) -> None:
+        self._log = log
+        self._said: object = None
+
+    def warn(self, event: str, kind: object, **fields: object) -> None:
+        """Say it, at debug where the last that was said was of this kind, too."""
+        say = self._log.debug if kind == self._said else self._log.warning
+        self._said = kind
+        say(event, **fields)
+
+    def over(self) -> None:
+        """It works: the next fault is news."""
+        self._said = None

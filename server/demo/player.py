@@ -36,6 +36,7 @@ from server.demo.history import (
 from server.demo.tempo import Tempo
 from server.errors import RankcastError
 from server.feed.producer import ResultProducer
+from server.logs import Trouble
 from server.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -262,13 +263,14 @@ async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
     """Do the work, again and again while a service says that trying again helps."""
+    trouble = Trouble(log)
     while True:
         try:
             return await work()
         except RankcastError as error:
             if not error.kind.retry:
                 raise
-            log.warning("demo_waits", code=error.code, reason=error.reason)
+            trouble.warn("demo_waits", error.code, code=error.code, reason=error.reason)
         except (RebuildRefused, RedisError, OSError) as error:
-            log.warning("demo_waits", code=type(error).__name__, reason=str(error))
+            trouble.warn("demo_waits", type(error), code=type(error).__name__, reason=str(error))
         await asyncio.sleep(RETRY_S)

@@ -170,7 +170,13 @@ class Applier:
             async with asyncio.timeout(ASK_SECONDS):
                 word = await self._archive.ask(self._log, span.partition, span.season.season_id, asked_of)
         except (ArchiveUnavailable, TimeoutError) as error:
-            log.warning("archive_unanswered", board=span.season.board, error=str(error))
+            log.warning(
+                "archive_unanswered",
+                board=span.season.board,
+                partition=span.partition,
+                offset=span.start,
+                error=str(error) or type(error).__name__,
+            )
             self._metrics.retries.labels("apply", "archive").inc()
             if not self.unanswered:
                 self._probe = asyncio.create_task(self._until_answered())

@@ -58,6 +58,7 @@ class BoardWatch:
         self._wake = asyncio.Event()
         self._starts: dict[int, int] = {}  # where the log begins, by partition
         self._reported: dict[int, float] = {}  # when a lost board was last reported
+        self._opened: set[int] = set()  # boards that have taken results here
         self.seasons: dict[int, Season] = {}
         self.partitions: dict[int, Partition] = {}
         self.problem: str | None = None
@@ -141,13 +142,17 @@ class BoardWatch:
             await self._report(season, applied)
         else:
             self._reported.pop(season.season_id, None)
+            self._opened.add(season.season_id)
 
     async def _report(self, season: Season, applied: Applied | None) -> None:
         now = time.monotonic()
         if now - self._reported.get(season.season_id, -REPORT_SECONDS) < REPORT_SECONDS:
             return
         if season.season_id not in self._reported:
-            log.warning("board_lost", board=season.board, log=self._log, applied=applied)
+            was_there = applied is not None or season.season_id in self._opened
+            tell = log.warning if was_there else log.info  # a new season's board has still to be made
+            offsets = None if applied is None else applied.offsets
+            tell("board_lost", board=season.board, log=self._log, was_there=was_there, offset=offsets)
         told = self._on_lost(season)
         if inspect.isawaitable(told):
             await told

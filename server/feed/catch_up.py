@@ -25,6 +25,7 @@ from server.feed.backoff import Backoff, insist
 from server.feed.decode import Share, decode
 from server.feed.identity import TopicWatch
 from server.feed.reader import Fetch, LogChanged, LogReader
+from server.logs import Trouble
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -67,6 +68,7 @@ class CatchUp:
         self._at: dict[int, int] = {}
         self._backoff = Backoff(0.05, 1.0)
         self._never = asyncio.Event()
+        self._trouble = Trouble(log)
 
     async def __aenter__(self) -> Self:
         """Open the log. Raises LogChanged, BoardLost, BrokerAway and KafkaError."""
@@ -151,6 +153,7 @@ class CatchUp:
         reached = await insist(
             lambda: self._applier.apply(spans), (RedisError, OSError, TimeoutError), self._away, self._never
         )
+        self._trouble.over()
         for span, answer in zip(spans, reached, strict=True):
             self._settle(span, answer)
         if any(answer.kind == "wait" for answer in reached):
@@ -163,11 +166,17 @@ class CatchUp:
         if answer.kind == "rebuild":
             raise BoardLost(f"the board in the making has no position in log {self._log} any more")
         if answer.kind == "seek":
-            log.info("board_went_back", board=self._season.board, offset=answer.applied, expected=span.start)
+            log.info(
+                "board_went_back",
+                board=self._season.board,
+                partition=span.partition,
+                offset=answer.applied,
+                expected=span.start,
+            )
         self._at[span.partition] = answer.applied
 
     def _away(self, fault: Exception) -> None:
-        log.warning("rebuild_waits", board=self._season.board, error=repr(fault))
+        self._trouble.warn("catch_up_waits", type(fault), board=self._season.board, error=repr(fault))
         self._metrics.retries.labels(
             ROLE, "archive" if isinstance(fault, ArchiveUnavailable) else "redis"
         ).inc()

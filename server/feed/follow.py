@@ -57,6 +57,7 @@ class Follower:
                 try:
                     await self._one_log(serve, watch, stop)
                 except LogChanged as change:
+                    self._metrics.retries.labels(self._role, "log_changed").inc()
                     log.warning("log_changed", role=self._role, change=str(change))
                 except TopicMissing as missing:
                     await self._topic_missing(missing)
@@ -100,7 +101,9 @@ class Follower:
         self._metrics.retries.labels(self._role, part).inc()
         sentence = f"{self._role}: {str(error) or type(error).__name__}"
         if self.problem != sentence:
-            log.warning("feed_interrupted", role=self._role, part=part, error=repr(error))
+            makes_it = isinstance(error, TopicMissing) and not self._seen and self._settings.create_topics
+            tell = log.info if makes_it else log.warning
+            tell("feed_interrupted", role=self._role, part=part, error=repr(error))
         self.problem = sentence
 
     async def _topic_missing(self, missing: TopicMissing) -> None:

@@ -252,7 +252,8 @@ class IngestSession:
             places.wait(season.season_id, answer.applied, now, random.random())
             self._metrics.retries.labels(ROLE, "wait").inc()
         elif answer.kind == "seek" and not self._watch.below_start(task.span.partition, answer.applied):
-            log.info("board_went_back", **where, offset=answer.applied, expected=task.span.start)
+            self._metrics.went_back.inc()
+            log.warning("board_went_back", **where, offset=answer.applied, expected=task.span.start)
             places.back(season.season_id, answer.applied)
         else:
             log.warning("board_takes_nothing", **where, reply=answer.kind, offset=answer.applied)

@@ -202,7 +202,7 @@ class PersistSession:
                 unknown=decoded.unknown,
             )
         except Fenced as fence:
-            self._fenced(decoded.partition, fence)
+            self._fenced(decoded, fence)
             return
         stand.next = stand.due = decoded.end
         stand.told_at = time.monotonic()
@@ -220,13 +220,26 @@ class PersistSession:
             at_end_ago_us=int(ago * 1_000_000) if at_end and ago is not None else None,
         )
 
-    def _fenced(self, partition: int, fence: Fenced) -> None:
-        """Go on where PostgreSQL stands; another log there means that ours is over."""
-        log.info("persist_fenced", log=self._log, partition=partition, found=str(fence))
+    def _fenced(self, decoded: Decoded, fence: Fenced) -> None:
+        """Go on where PostgreSQL stands; another log there means that ours is over.
+
+        At the range's own end the commit came through unheard: the reader is there already, or beyond with the
+        next range in hand, and stays.
+        """
+        partition = decoded.partition
+        self._metrics.retries.labels(ROLE, "fenced").inc()
+        log.info(
+            "persist_fenced",
+            log=self._log,
+            partition=partition,
+            offset=fence.found_offset,
+            found_log=fence.found_log,
+        )
         if fence.found_log != self._log or fence.found_offset is None:
             raise LogChanged(f"log {self._log} is not the one that PostgreSQL reads: {fence}")
         self._stands[partition] = _Stand(fence.found_offset, fence.found_offset)
-        self._reader.begin(partition, fence.found_offset)
+        if fence.found_offset != decoded.end:
+            self._reader.begin(partition, fence.found_offset)
 
     # -- telling others
 

@@ -202,7 +202,7 @@ class LogReader:
             async with asyncio.timeout(COMMIT_SECONDS):
                 await self._consumer.commit(held)
         except (KafkaError, TimeoutError) as error:
-            log.info("not_committed", group=self._group, error=repr(error))
+            log.info("not_committed", group=self._group, offsets=offsets, error=repr(error))
 
     def _check_silence(self) -> None:
         """Raise KafkaError for a partition that was not told of for long though it was asked for throughout.

@@ -133,5 +133,7 @@ class Keeper:
         self._metrics.retries.labels("keeper", type(error).__name__).inc()
         reason = str(error) or type(error).__name__
         if self._problems.get(what) != reason:
-            log.warning("rebuild_waits", what=what, reason=reason)
+            # persist reads the log in a moment; where it never does, the part is not ready and that is told
+            tell = log.info if isinstance(error, LogNotCurrent) else log.warning
+            tell("rebuild_waits", board=what, reason=reason)
         self._problems[what] = reason

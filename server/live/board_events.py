@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from server.board.position import text
 from server.live.pauses import Pauses
+from server.logs import Trouble
 from server.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -43,6 +44,7 @@ class BoardEvents:
         self._pubsub: PubSub | None = None
         self._session: asyncio.Timeout | None = None
         self._wanted = asyncio.Event()
+        self._trouble = Trouble(log)
 
     async def listen(self, channel: str, listener: Listener) -> None:
         """Begin to hand a channel's messages to the listener, who is told as soon as it is subscribed."""
@@ -89,12 +91,13 @@ class BoardEvents:
                 await self._subscribe_all(pubsub)
                 await self._hand_out(pubsub)
                 session.reschedule(None)
+                self._trouble.over()
                 while True:
                     await self._hand_out(pubsub)
         except (RedisError, OSError) as error:
             if not session.expired():
                 self._retries.labels(part="board_events", reason=type(error).__name__).inc()
-            log.warning("board_events_lost", given_up=session.expired(), error=str(error))
+            self._trouble.warn("board_events_lost", type(error), given_up=session.expired(), error=str(error))
         finally:
             self._pubsub = self._session = None
             await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped

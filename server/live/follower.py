@@ -18,6 +18,7 @@ from server.live.board_source import BoardSource, BoardUnreadableError, Head
 from server.live.mirror import Mirror, now_ms
 from server.live.mirror_load import BoardMovedError, load_board
 from server.live.pauses import Pauses
+from server.logs import Trouble
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -43,6 +44,7 @@ class Follower:
         self._reason: tuple[str, str] | None = None  # an epoch and why it began
         self._pauses = Pauses()
         self._contact_ms = now_ms()
+        self._trouble = Trouble(log)
 
     async def run(self) -> None:
         """Follow the board until cancelled."""
@@ -91,6 +93,7 @@ class Follower:
         try:
             await self._catch_up()
             self._pauses.reset()
+            self._trouble.over()
             return
         except BoardMovedError as error:
             self._failed("moved", error)
@@ -106,7 +109,7 @@ class Follower:
 
     def _failed(self, reason: str, error: Exception) -> None:
         self._metrics.retries.labels(part="mirror", reason=reason).inc()
-        log.warning("mirror_failed", board=self._board, reason=reason, error=str(error))
+        self._trouble.warn("mirror_failed", reason, board=self._board, reason=reason, error=str(error))
 
     async def _catch_up(self) -> None:
         replica = self._mirror.replica

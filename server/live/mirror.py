@@ -137,7 +137,8 @@ class Mirror:
             return
         since = self.stale[1] if self.stale else since_ms or now_ms()
         self.stale = (reason, since)
-        log.warning("mirror_stale", board=self.board, reason=reason, epoch=self.epoch, version=self.version)
+        tell = log.warning if self.epoch is not None else log.info  # it is being made, not lost
+        tell("mirror_stale", board=self.board, reason=reason, epoch=self.epoch, version=self.version)
         self._changed()
 
     def mark_fresh(self) -> None:

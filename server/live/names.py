@@ -16,6 +16,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from server.logs import Trouble
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -54,6 +55,7 @@ class Names:
         self._asked = asyncio.Event()
         self._answered = asyncio.Condition()
         self._listeners: list[Callable[[], None]] = []
+        self._trouble = {part: Trouble(log) for part in ("store", "channel")}
 
     # -- what frames read
 
@@ -137,6 +139,7 @@ class Names:
             except Exception as error:  # whatever PostgreSQL says, frames go on without names
                 await self._failed("store", error)
                 continue
+            self._trouble["store"].over()
             self._wanted.difference_update(batch)
             if not self._wanted:
                 self._asked.clear()
@@ -149,6 +152,7 @@ class Names:
             try:
                 async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
                     await channel.subscribe(CHANNEL)
+                    self._trouble["channel"].over()
                     while True:
                         message = await channel.get_message(timeout=_LISTEN_S)
                         if message is not None:
@@ -175,5 +179,6 @@ class Names:
 
     async def _failed(self, part: str, error: Exception) -> None:
         self._metrics.names_failures.labels(part=part).inc()
-        log.warning("names_failed", part=part, error=f"{type(error).__name__}: {error}")
+        told = f"{type(error).__name__}: {error}"
+        self._trouble[part].warn("names_failed", type(error), part=part, error=told)
         await asyncio.sleep(_PAUSE_S)

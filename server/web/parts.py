@@ -34,6 +34,7 @@ from server.keeper.rounds import Rounds
 from server.live.hub import Hub
 from server.live.mirrors import Mirrors
 from server.live.names import Names
+from server.logs import Trouble
 from server.metrics import Metrics
 from server.settings import Settings, variable
 from server.web.clock import ClockWatch
@@ -153,7 +154,7 @@ async def _base(stack: AsyncExitStack, settings: Settings, metrics: Metrics, lif
 
 async def _patiently(life: Life, work: Callable[[], Awaitable[T]]) -> T:
     """Do the work once its service is up; StartError after a while, or when the process is to stop."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline, trouble = time.monotonic() + START_SECONDS, Trouble(log)
     while True:
         try:
             return await work()
@@ -161,7 +162,7 @@ async def _patiently(life: Life, work: Callable[[], Awaitable[T]]) -> T:
             if life.stopping.is_set() or time.monotonic() > deadline:
                 name = "database_url" if isinstance(error, ArchiveUnavailable) else "redis_url"
                 raise StartError(f"{error} ({variable(name)} names the service)") from error
-            log.warning("service_not_up_yet", reason=str(error))
+            trouble.warn("service_not_up_yet", type(error), reason=str(error))
             await asyncio.sleep(RETRY_SECONDS)
 
 
