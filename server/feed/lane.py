@@ -14,6 +14,7 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from server.errors import RankcastError
 
+AGAIN_SECONDS = 0.1
 _ALONE_BYTES = 500_000  # nothing follows such a record in its batch: the broker may refuse it, and only it
 
 Headers = list[tuple[str, bytes]]
@@ -24,11 +25,12 @@ Record = tuple[bytes | None, bytes | None] | RecordWithHeaders
 class Part:
     """One caller's records for one partition; `delivered` is done when the last one is acknowledged."""
 
-    __slots__ = ("delivered", "on_the_way", "records")
+    __slots__ = ("before", "delivered", "on_the_way", "records")
 
     def __init__(self, records: list[Record]) -> None:
         self.records = records
         self.on_the_way = 0  # how many of them were put into batches
+        self.before = 0  # how many were, when the last batch began
         self.delivered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -84,9 +86,13 @@ class Lane:
             self._fail(taken, RankcastError("record_too_big", reason))
             await self._replace(producer)  # the refused batch took a number that the broker now waits for
         except KafkaError as error:
-            self._fail(taken, error)
-            if not error.retriable:
-                await self._replace(producer)
+            if error.retriable:  # until the callers' deadlines, who then take their parts out of the line
+                for part in taken:
+                    part.on_the_way = part.before
+            else:
+                self._fail(taken, error)
+            await self._replace(producer)
+            await asyncio.sleep(AGAIN_SECONDS)
         else:
             self._acknowledge(taken)
 
@@ -96,6 +102,7 @@ class Lane:
         taken = []
         for part in self._queue:
             taken.append(part)
+            part.before = part.on_the_way
             for key, value, *rest in part.records[part.on_the_way :]:
                 if append(timestamp=None, key=key, value=value, headers=rest[0] if rest else []) is None:
                     return taken

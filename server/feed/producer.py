@@ -19,9 +19,10 @@ from aiokafka.errors import KafkaError
 from server.core.results import MAX_PLAYER_ID, MIN_PLAYER_ID, RawResult, parse_value
 from server.errors import RankcastError
 from server.feed.farewell import close_producer
-from server.feed.identity import BrokerAway
+from server.feed.identity import BrokerAway, TopicMissing
 from server.feed.lane import Lane, Part, Record
 from server.feed.partitioner import partition_of
+from server.feed.same_log import SameLog
 from server.feed.topics import ensure_topics
 from server.metrics import Metrics
 from server.settings import Settings
@@ -41,6 +42,7 @@ class ResultProducer:
         self._metrics = metrics
         self._topic = topic or settings.topic
         self._producer: AIOKafkaProducer | None = None
+        self._same: SameLog | None = None  # only for a broker that gives no producer ids
         self._connecting = asyncio.Lock()
         self._trouble: Exception | None = None
         self._lanes: dict[int, Lane] = {}
@@ -66,9 +68,7 @@ class ResultProducer:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await close_producer(producer)
+        await self._give_up()
 
     async def send(self, records: Sequence[Record]) -> None:
         """Send (key, value) or (key, value, headers) records; return when Kafka has acknowledged all of them.
@@ -134,31 +134,43 @@ class ResultProducer:
     async def _connected(self) -> AIOKafkaProducer:
         """Return the client, connecting until the caller's deadline where there is none."""
         async with self._connecting:
-            while self._producer is None:
+            while True:
                 try:
-                    await ensure_topics(self._settings)
-                    self._producer = await _open(self._settings)
+                    if self._same is not None and not await self._same.holds():
+                        await self._give_up()  # it would send to a log that is gone
+                    if self._producer is None:
+                        await self._connect()
+                    assert self._producer is not None
                     self._trouble = None
-                except (BrokerAway, KafkaError, OSError) as error:
+                    return self._producer
+                except (BrokerAway, TopicMissing, KafkaError, OSError) as error:
                     self._trouble = error
+                    await self._give_up()
                     await asyncio.sleep(RECONNECT_SECONDS)
-            return self._producer
+
+    async def _connect(self) -> None:
+        """Make the topics and a client, idempotent where the broker can do that."""
+        await ensure_topics(self._settings)
+        try:
+            self._producer = await _started(self._settings, idempotent=True)
+        except KafkaError as error:
+            self._producer = await _started(self._settings, idempotent=False)  # raises where it was not that
+            log.info("producer_not_idempotent", error=repr(error))
+            self._same = SameLog(self._settings.kafka_bootstrap or "", self._topic)
+            await self._same.holds()
 
     async def _replace(self, broken: AIOKafkaProducer) -> None:
         """Give a client up that will never send again; the next batch makes another one."""
         if self._producer is broken:
-            self._producer = None
-            await close_producer(broken)
+            await self._give_up()
 
-
-async def _open(settings: Settings) -> AIOKafkaProducer:
-    """Connect, idempotent where the broker can do that."""
-    try:
-        return await _started(settings, idempotent=True)
-    except KafkaError as error:
-        producer = await _started(settings, idempotent=False)  # raises where it was not that
-        log.info("producer_not_idempotent", error=repr(error))
-        return producer
+    async def _give_up(self) -> None:
+        producer, self._producer = self._producer, None
+        same, self._same = self._same, None
+        if same is not None:
+            await same.close()
+        if producer is not None:
+            await close_producer(producer)
 
 
 async def _started(settings: Settings, *, idempotent: bool) -> AIOKafkaProducer:
@@ -173,6 +185,8 @@ async def _started(settings: Settings, *, idempotent: bool) -> AIOKafkaProducer:
         metadata_max_age_ms=METADATA_AGE_MS,
         request_timeout_ms=int(settings.delivery_timeout_s * 1000),
     )
+    if not idempotent:  # it would try again behind our back, at a broker that may be another one by then
+        producer._message_accumulator._batch_ttl = 0
     try:
         await producer.start()
     except BaseException:

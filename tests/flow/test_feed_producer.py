@@ -220,6 +220,21 @@ async def test_after_a_restart_of_the_broker_results_go_on(own_kafka: Tansu) -> 
     assert (await read_all(settings, 1))[0][2] == b"after"
 
 
+async def test_nothing_is_acknowledged_for_a_log_that_went_with_its_broker(own_kafka: Tansu) -> None:
+    settings = Settings(kafka_bootstrap=own_kafka.address, topic_partitions=4)
+    producer = ResultProducer(settings, Metrics())
+    await producer.send([(b"%d" % number, b"before") for number in range(8)])
+    own_kafka.kill()
+    sending = [asyncio.create_task(producer.send([(b"%d" % number, b"%d" % number)])) for number in range(20)]
+    await asyncio.sleep(0)  # they are on their way before there is a broker again, which lacks the topic
+    await own_kafka.start()
+    await asyncio.gather(*sending)
+    await producer.send([(b"%d" % number, b"%d" % number) for number in range(20, 40)])
+    await producer.stop()
+    values = [int(value or b"-1") for _, _, value in await read_all(settings, 40)]
+    assert sorted(values) == list(range(40))
+
+
 async def test_topics_that_cannot_be_made_are_a_broker_that_is_away() -> None:
     with pytest.raises(BrokerAway):
         await ensure_topics(Settings(kafka_bootstrap=f"127.0.0.1:{free_port()}"))
