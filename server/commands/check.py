@@ -4,6 +4,7 @@ Owns what is printed. Exit codes: 0 all is equal (or has been repaired), 1 diffe
 be found out. Neighbours: `keeper/audit.py` and `keeper/reconcile.py` do the work, beside a running keeper.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -33,11 +34,16 @@ async def _parts(settings: Settings) -> AsyncIterator[tuple[Metrics, Archive, Bo
     metrics = Metrics()
     archive = await Archive.connect(settings.database_url or "", settings, metrics)
     redis = connect(settings.redis_url or "")
+    logs = [logging.getLogger(module.__name__) for module in (audits, rounds)]
+    for log in logs:
+        log.disabled = True  # what they tell is printed
     try:
         yield metrics, archive, BoardStore(redis, settings, metrics), redis
     except (NoBoard, CutImpossible) as error:
         raise CommandError(str(error), IMPOSSIBLE) from error
     finally:
+        for log in logs:
+            log.disabled = False
         await redis.aclose()
         await archive.close()
 

@@ -78,8 +78,8 @@ async def test_an_audit_that_finds_differences_ends_with_1_and_names_twenty(
     command: Command, sides: BothSides
 ) -> None:
     await sides.redis.zadd(KEYS.zset, {str(player): 5 for player in range(1000, 1030)})
-    code, out, _ = await command.run("audit", "12")
-    assert code == 1
+    code, out, err = await command.run("audit", "12")
+    assert (code, err) == (1, "")
     assert "NOT EQUAL: 30 differences." in out
     assert "extra: player 1029: Redis 0 points" in out
     assert "… and 10 more" in out
