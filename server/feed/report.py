@@ -38,6 +38,8 @@ class Report:
         self._lags = LagReport(metrics, role)
         self._listed: dict[int, int] = {}  # ends of partitions of which nothing is fetched at present
         self._committed: dict[int, int] = {}
+        self._goals: dict[int, int] = {}  # where partitions ended when `left` was asked about `_goals_of`
+        self._goals_of = 0.0
         self._newest_ms = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -62,15 +64,22 @@ class Report:
         self._newest_ms = max(self._newest_ms, newest_ms)
 
     def left(self, then: float) -> int | None:
-        """Records up to the log's end as of `then` (Unix seconds); None while that is not known."""
-        total = 0
+        """Records up to where the log ended at `then` (Unix seconds) or a moment later; None: not known yet.
+
+        What comes after that moment does not count: under load a log's end is never reached.
+        """
+        if then != self._goals_of:
+            self._goals_of, self._goals = then, {}
+        total: int | None = 0
         for partition, position in self._positions().items():
             if position is None:
                 continue
-            records = lag(self._reader.end(partition), position)
-            if records is None or not self._reader.heard_since(partition, then):
-                return None
-            total += records
+            if partition not in self._goals and self._reader.heard_since(partition, then):
+                end = self._reader.end(partition)
+                if end is not None:
+                    self._goals[partition] = end
+            records = lag(self._goals.get(partition), position)
+            total = None if total is None or records is None else total + records
         return total
 
     def known_left(self) -> int | None:
