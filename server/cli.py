@@ -213,11 +213,12 @@ def audit(season: SeasonId) -> None:
 
 @app.command()
 def doctor() -> None:
-    """Look at Redis, PostgreSQL and Kafka, and say what to do about each finding.
+    """Look at Redis, PostgreSQL, Kafka and the boards, and say what to do about each finding.
 
     Exit code 1 when something is wrong.
     """
     from server.commands import doctor as command  # noqa: PLC0415
+    from server.commands.doctor_boards import examine_boards  # noqa: PLC0415
     from server.commands.doctor_kafka import examine_kafka  # noqa: PLC0415
     from server.commands.doctor_postgres import examine_postgres  # noqa: PLC0415
     from server.commands.doctor_redis import examine_redis  # noqa: PLC0415
@@ -227,6 +228,7 @@ def doctor() -> None:
         ("Redis", "REDIS_URL", examine_redis),
         ("PostgreSQL", "DATABASE_URL", examine_postgres),
         ("Kafka", "KAFKA_BOOTSTRAP_SERVERS", examine_kafka),
+        ("Boards", "each of REDIS_URL, DATABASE_URL and KAFKA_BOOTSTRAP_SERVERS", examine_boards),
     )
     if not command.show(_run(command.examine(settings, parts)), _console()):
         raise typer.Exit(1)

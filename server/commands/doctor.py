@@ -50,6 +50,17 @@ def wrong(part: str, text: str, remedy: str) -> Finding:
     return Finding(Level.WRONG, part, text, remedy)
 
 
+def clock_finding(part: str, ahead_s: float, settings: Settings) -> Finding:
+    """Whether this machine's clock, so many seconds ahead of the part's, agrees with it."""
+    if abs(ahead_s) <= settings.clock_tolerance_s:
+        return good(part, "its clock agrees with this machine's")
+    return wrong(
+        part,
+        f"this machine's clock is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} its clock",
+        "let both be set by NTP; no board is wrong for it, yet ages, tokens and the edges of seasons are",
+    )
+
+
 Examination = Callable[[Settings], Awaitable[list[Finding]]]
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` looks at in Kafka: the topics, partitions and timestamps, and the last records' keys."""
+"""What `doctor` looks at in Kafka: the topics, copies, retention and timestamps, the last records' keys."""
 
 from typing import Any
 
@@ -16,6 +16,8 @@ from server.settings import Settings, variable
 SAMPLE = 200  # records of each partition, the newest
 SAMPLE_MS = 2_000
 LOG_APPEND_TIME = 1
+ENOUGH_MS = 7 * 86_400_000
+FEW_HOURS = 24
 
 
 async def examine_kafka(settings: Settings) -> list[Finding]:
@@ -37,6 +39,8 @@ async def examine_kafka(settings: Settings) -> list[Finding]:
         good("Kafka", f"topic {settings.topic} has {partitions} partition{'s' if partitions != 1 else ''}"),
         _rejected(settings, names),
         _timestamps(settings, configs, records),
+        _replicas(described[0]["partitions"]),
+        _retention(settings, configs),
         _partitioning(settings, partitions, records),
         _keys(settings, records),
     ]
@@ -103,6 +107,42 @@ def _timestamps(settings: Settings, configs: dict[str, str], records: list[Any])
         return advice("Kafka", "the broker does not tell message.timestamp.type", remedy)
     return advice(
         "Kafka", f"message.timestamp.type {kind}: game servers' clocks decide which results count", remedy
+    )
+
+
+def _replicas(partitions: list[dict[str, Any]]) -> Finding:
+    """How many copies the partition with the fewest has, and whether all of them are up to date."""
+    fewest = min(len(partition["replicas"]) for partition in partitions)
+    lagging = [it["partition"] for it in partitions if len(it["isr"]) < len(it["replicas"])]
+    if lagging:
+        return wrong(
+            "Kafka",
+            f"partitions {sorted(lagging)} have copies that are not up to date",
+            "look at the brokers: one is away or cannot keep up",
+        )
+    if fewest > 1:
+        return good("Kafka", f"{fewest} copies of every partition, all up to date")
+    return advice(
+        "Kafka",
+        "one copy of a partition: a broker's disk that is lost takes the results along that nobody read yet",
+        "run three brokers, with replication factor 3 and min.insync.replicas=2",
+    )
+
+
+def _retention(settings: Settings, configs: dict[str, str]) -> Finding:
+    """How long the log keeps what persist has not read yet: an outage of PostgreSQL may last as long."""
+    kept_ms = configs.get("retention.ms")
+    if kept_ms is None:
+        return advice(
+            "Kafka", "the broker does not tell retention.ms", f"let it be {ENOUGH_MS} ms (a week) or more"
+        )
+    if kept_ms == "-1" or int(kept_ms) >= ENOUGH_MS:
+        return good("Kafka", f"retention.ms {kept_ms}")
+    hours = int(kept_ms) / 3_600_000
+    return (wrong if hours < FEW_HOURS else advice)(
+        "Kafka",
+        f"retention.ms {kept_ms} ({hours:g} hours): results are lost where PostgreSQL is away for longer",
+        f"kafka-configs --alter --topic {settings.topic} --add-config retention.ms={ENOUGH_MS}",
     )
 
 

@@ -1,8 +1,10 @@
-"""What `doctor` looks at in PostgreSQL: version, whether it takes writes, encoding."""
+"""What `doctor` looks at in PostgreSQL: version, whether it takes writes, encoding, clock."""
+
+import time
 
 import asyncpg
 
-from server.commands.doctor import Finding, good, wrong
+from server.commands.doctor import Finding, clock_finding, good, wrong
 from server.settings import Settings
 
 OLDEST = 150_000
@@ -16,9 +18,16 @@ async def examine_postgres(settings: Settings) -> list[Finding]:
         version = await connection.fetchval("SHOW server_version")
         read_only = await connection.fetchval("SHOW transaction_read_only") == "on"
         encoding = await connection.fetchval("SHOW server_encoding")
+        now = float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8"))
+        ahead_s = time.time() - now
     finally:
         await connection.close()
-    return [_version(number, version), _writes(read_only=read_only), _encoding(encoding)]
+    return [
+        _version(number, version),
+        _writes(read_only=read_only),
+        _encoding(encoding),
+        clock_finding("PostgreSQL", ahead_s, settings),
+    ]
 
 
 def _version(number: int, text: str) -> Finding:

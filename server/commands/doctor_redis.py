@@ -1,14 +1,16 @@
-"""What `doctor` looks at in Redis or Valkey: version, eviction, persistence, role."""
+"""What `doctor` looks at in Redis or Valkey: version, eviction, memory, persistence, role, clock."""
 
+import time
 from typing import Any
 
 from redis.asyncio import Redis
 
 from server.board.connection import connect
 from server.board.self_check import SelfCheckFailed, self_check
-from server.commands.doctor import Finding, good, wrong
+from server.commands.doctor import Finding, advice, clock_finding, good, wrong
 from server.settings import Settings
 
+FULL = 0.85  # of maxmemory
 OLDEST = {"redis": (7, 0), "valkey": (8, 0)}
 
 
@@ -17,9 +19,10 @@ async def examine_redis(settings: Settings) -> list[Finding]:
     client = connect(settings.redis_url or "")
     try:
         info: dict[str, Any] = await client.info("everything")
-        findings = [_version(info), _eviction(info), _persistence(info), _role(info)]
+        findings = [_version(info), _eviction(info), _memory(info), _persistence(info), _role(info)]
+        findings.append(await _clock(client, settings))
         if info["role"] == "master":
-            findings.append(await _exactness(client))
+            findings += [_replicas(info), await _exactness(client)]
     finally:
         await client.aclose()
     return findings
@@ -45,6 +48,37 @@ def _eviction(info: dict[str, Any]) -> Finding:
         f"maxmemory-policy {policy}: under pressure Redis would throw boards away",
         "CONFIG SET maxmemory-policy noeviction, and in its configuration file",
     )
+
+
+def _memory(info: dict[str, Any]) -> Finding:
+    used, most = int(info["used_memory"]), int(info["maxmemory"])
+    text = f"{used / 2**20:.0f} MiB used"
+    if most == 0:
+        return good("Redis", f"{text}, no limit (maxmemory)")
+    if used < FULL * most:
+        return good("Redis", f"{text} of {most / 2**20:.0f}")
+    return wrong(
+        "Redis",
+        f"{text} of {most / 2**20:.0f}: at the limit it refuses writes, and boards stand still",
+        "raise maxmemory (about 100 bytes a player and 200 a result of the last hour), or move seasons away",
+    )
+
+
+def _replicas(info: dict[str, Any]) -> Finding:
+    count = int(info["connected_slaves"])
+    if count:
+        return good("Redis", f"{count} replica{'s' if count != 1 else ''}")
+    return advice(
+        "Redis",
+        "no replica: while Redis is away boards stand still, then are rebuilt if it comes back empty",
+        "add a replica where that takes too long; no result is lost either way",
+    )
+
+
+async def _clock(client: Redis, settings: Settings) -> Finding:
+    """This machine's clock beside Redis's."""
+    seconds, microseconds = await client.time()
+    return clock_finding("Redis", time.time() - seconds - microseconds / 1e6, settings)
 
 
 def _persistence(info: dict[str, Any]) -> Finding:

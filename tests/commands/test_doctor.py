@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 from collections.abc import Iterator
 
 import asyncpg
@@ -9,14 +10,23 @@ import pytest
 from redis import Redis
 from rich.console import Console
 
-from server.commands.doctor import Finding, Level, advice, examine, good, show, wrong
-from server.commands.doctor_kafka import examine_kafka
+from server.archive.store import Archive
+from server.board.connection import connect
+from server.board.keys import BoardKeys
+from server.board.store import BoardStore
+from server.commands.doctor import Finding, Level, advice, clock_finding, examine, good, show, wrong
+from server.commands.doctor_boards import examine_boards
+from server.commands.doctor_kafka import _replicas, _retention, examine_kafka
 from server.commands.doctor_postgres import examine_postgres
 from server.commands.doctor_redis import examine_redis
+from server.core.season import Season
 from server.embedded.valkey import Valkey
 from server.feed.producer import ResultProducer
+from server.keeper.audit import Auditor
 from server.metrics import Metrics
 from server.settings import Settings
+from tests.waiting import until
+from tests.web.conftest import Api, definition, make_season, running, settings_for
 
 MATCH = "5f0c6e1d-2a3b-4c5d-8e9f-0a1b2c3d4e5f"
 
@@ -39,7 +49,10 @@ def _value(player: int) -> bytes:
 async def test_a_redis_as_we_start_it_is_good(own_valkey: Valkey) -> None:
     findings = await examine_redis(Settings(redis_url=own_valkey.address))
 
-    assert _levels(findings) == {Level.GOOD}
+    assert _wrong(findings) == []
+    assert [finding.text for finding in findings if finding.level is Level.ADVICE] == [
+        "no replica: while Redis is away boards stand still, then are rebuilt if it comes back empty"
+    ]
 
 
 @pytest.fixture
@@ -62,6 +75,15 @@ async def test_a_redis_that_forgets_at_a_crash_is_found(own_valkey: Valkey, redi
     [found] = _wrong(await examine_redis(Settings(redis_url=own_valkey.address)))
 
     assert "append-only file off" in found
+
+
+async def test_a_redis_that_is_almost_full_is_found(own_valkey: Valkey, redis: Redis) -> None:
+    used = redis.info("memory")["used_memory"]
+    redis.config_set("maxmemory", used + 1000)
+
+    found = _wrong(await examine_redis(Settings(redis_url=own_valkey.address)))
+
+    assert "at the limit it refuses writes" in found[0]
 
 
 async def test_a_replica_is_found(own_valkey: Valkey, redis: Redis) -> None:
@@ -174,3 +196,109 @@ def test_only_what_is_wrong_fails(findings: list[Finding], fine: bool) -> None:
 
     assert show(findings, Console(file=out)) is fine
     assert all(finding.remedy in out.getvalue() for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "level", "text"),
+    [
+        (0.4, Level.GOOD, "its clock agrees"),
+        (3600, Level.WRONG, "3600.0 s ahead of its clock"),
+        (-7.25, Level.WRONG, "7.2 s behind its clock"),
+    ],
+)
+def test_a_clock_that_differs_is_found(ahead_s: float, level: Level, text: str) -> None:
+    finding = clock_finding("Redis", ahead_s, Settings())
+
+    assert finding.level is level
+    assert text in finding.text
+
+
+@pytest.mark.parametrize(
+    ("kept_ms", "level"),
+    [
+        ("-1", Level.GOOD),
+        ("604800000", Level.GOOD),
+        ("172800000", Level.ADVICE),
+        ("3600000", Level.WRONG),
+        (None, Level.ADVICE),
+    ],
+)
+def test_a_log_that_forgets_soon_is_found(kept_ms: str | None, level: Level) -> None:
+    configs = {} if kept_ms is None else {"retention.ms": kept_ms}
+
+    assert _retention(Settings(), configs).level is level
+
+
+@pytest.mark.parametrize(
+    ("replicas", "isr", "level"),
+    [([1, 2, 3], [1, 2, 3], Level.GOOD), ([1], [1], Level.ADVICE), ([1, 2, 3], [1, 3], Level.WRONG)],
+)
+def test_copies_that_are_missing_or_lag_are_found(replicas: list[int], isr: list[int], level: Level) -> None:
+    whole = {"partition": 0, "replicas": [1, 2, 3], "isr": [1, 2, 3]}
+
+    assert _replicas([whole, {"partition": 1, "replicas": replicas, "isr": isr}]).level is level
+
+
+# -- boards
+
+
+@pytest.fixture
+def all_services(redis_url: str, database_url: str, kafka_bootstrap: str, topic: str) -> Settings:
+    return settings_for(redis_url, database_url, kafka_bootstrap, topic)
+
+
+async def _in_step(settings: Settings) -> None:
+    """Return when both readers are at the log's end and the board is there."""
+
+    async def nothing_wrong() -> bool:
+        return _wrong(await examine_boards(settings)) == []
+
+    await until(nothing_wrong, within=30)
+
+
+async def test_boards_that_go_on_are_good_and_one_that_was_never_audited_is_told_of(
+    all_services: Settings,
+) -> None:
+    async with running(all_services) as process, process.client() as http:
+        await make_season(process, Api(http, 12, all_services))
+        await _in_step(all_services)
+        before = await examine_boards(all_services)
+        async with connect(all_services.redis_url or "") as redis:
+            boards = BoardStore(redis, all_services, Metrics())
+            await Auditor(all_services, Metrics(), process.archive, boards, redis).audit(12)
+        after = await examine_boards(all_services)
+
+    assert "board s12 was never audited" in [finding.text for finding in before]
+    assert _levels(after) == {Level.GOOD}
+    assert "the last audit of s12 found everything equal" in [finding.text for finding in after]
+
+
+async def test_a_board_that_is_gone_and_readers_that_are_behind_are_found(
+    all_services: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.commands.doctor_boards.LONG_LAG", 3)
+    async with running(all_services) as process, process.client() as http:
+        await make_season(process, Api(http, 12, all_services))
+        await make_season(process, Api(http, 13, all_services))
+        await _in_step(all_services)
+    for _ in range(10):  # Tansu may tell the start of the last batch as its end
+        await _send(all_services, [(b"42", _value(42))])
+    async with connect(all_services.redis_url or "") as redis:
+        await redis.delete(BoardKeys(13).zset, BoardKeys(13).meta, BoardKeys(13).applied)
+
+    sql, best, gone = _wrong(await examine_boards(all_services))
+
+    assert re.fullmatch(r"PostgreSQL is (9|10) records behind the log", sql)
+    assert re.fullmatch(r"board s12 is (9|10) records behind the log", best)
+    assert gone == "board s13 is not there"
+
+
+async def test_services_without_a_season_or_a_reader_are_told_what_to_start(all_services: Settings) -> None:
+    [none] = await examine_boards(all_services)
+    archive = await Archive.connect(all_services.database_url or "", all_services, Metrics())
+    await archive.create_season(Season.parse(definition(12), 0))
+    await archive.close()
+    [unread] = await examine_boards(all_services)
+
+    assert (none.level, none.remedy) == (Level.ADVICE, "make one: rankcast season create FILE.json")
+    assert (unread.level, unread.text) == (Level.WRONG, "PostgreSQL has read no log yet")
