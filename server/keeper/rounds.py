@@ -79,9 +79,9 @@ class Rounds:
             return
         for season in seasons:
             if self._settings.reconcile_every_s and self._is_due("reconcile", season):
-                await self._do("reconcile", season, self._reconcile(season), self._settings.reconcile_every_s)
+                await self._do("reconcile", season, self._reconcile(season))
             if self._settings.audit_every_s and self._is_due("audit", season):
-                await self._do("audit", season, self._audit_if_old(season), self._look_s)
+                await self._do("audit", season, self._audit_if_old(season))
 
     async def _comparable(self) -> list[Season]:
         """Seasons whose boards are of the log that PostgreSQL reads: others are rebuilt, or over."""
@@ -97,25 +97,28 @@ class Rounds:
     def _is_due(self, work: str, season: Season) -> bool:
         return time.monotonic() >= self._not_before.get((work, season.season_id), 0.0)
 
-    async def _do(self, work: str, season: Season, doing: Coroutine[Any, Any, None], every_s: float) -> None:
-        pause = every_s
+    async def _do(self, work: str, season: Season, doing: Coroutine[Any, Any, float]) -> None:
+        """Do it; it tells in how many seconds it is due again."""
         try:
-            await doing
+            pause = await doing
         except PASSING as error:
-            pause = min(every_s, AGAIN_S)
+            pause = min(self._settings.reconcile_every_s or AGAIN_S, AGAIN_S)
             self._failed(f"{work} of {season.board}", error)
         self._not_before[work, season.season_id] = time.monotonic() + pause
 
-    async def _reconcile(self, season: Season) -> None:
-        await self._reconciler.reconcile(season.season_id, repair=self._settings.reconcile_repairs)
+    async def _reconcile(self, season: Season) -> float:
+        repair, every_s = self._settings.reconcile_repairs, self._settings.reconcile_every_s
+        found = await self._reconciler.reconcile(season.season_id, repair=repair)
+        return min(every_s, AGAIN_S) if repair and found.left else every_s
 
-    async def _audit_if_old(self, season: Season) -> None:
+    async def _audit_if_old(self, season: Season) -> float:
         last = await self._archive.last_audit(season.season_id)
         if last is None or _age_s(last) >= self._settings.audit_every_s:
             await self._auditor.audit(season.season_id)
             last = await self._archive.last_audit(season.season_id)
         if last is not None:
             self._tell(season, last)
+        return self._look_s  # somebody else may audit meanwhile
 
     def _tell(self, season: Season, last: StoredAudit) -> None:
         self._metrics.audit_equal.labels(season.board).set(last.record.equal)
