@@ -223,8 +223,8 @@ class PersistSession:
     def _fenced(self, decoded: Decoded, fence: Fenced) -> None:
         """Go on where PostgreSQL stands; another log there means that ours is over.
 
-        At the range's own end the commit came through unheard: the reader is there already, or beyond with the
-        next range in hand, and stays.
+        At the range's own end the commit came through unheard: the reader, there already or beyond with the
+        next range in hand, stays where it is.
         """
         partition = decoded.partition
         self._metrics.retries.labels(ROLE, "fenced").inc()
@@ -239,6 +239,7 @@ class PersistSession:
             raise LogChanged(f"log {self._log} is not the one that PostgreSQL reads: {fence}")
         self._stands[partition] = _Stand(fence.found_offset, fence.found_offset)
         if fence.found_offset != decoded.end:
+            if fence.found_offset != decoded.end:
             self._reader.begin(partition, fence.found_offset)
 
     # -- telling others

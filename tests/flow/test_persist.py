@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
+from server.archive.errors import ArchiveUnavailable
+from server.archive.results import StoreReply
 from server.embedded.postgres import Postgres
 from server.embedded.tansu import create_topic
 from server.settings import Settings
@@ -100,6 +103,32 @@ async def test_two_that_read_the_same_partitions_store_each_result_once(flow: Fl
         assert await persist.drained(20) == 0
     await flow.stored(season, 2000)
     assert await flow.totals(season) == dict.fromkeys(range(100), 20)
+
+
+async def test_a_commit_that_came_through_unheard_costs_no_record_of_the_next_ranges(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = await flow.season(make_season("sum"))
+    stored, losses = flow.archive.store, iter([True])
+
+    async def ten_more() -> None:
+        await flow.send([flow.record(season, 1, 1) for _ in range(10)])
+
+    async def lose_one_reply(*range_: Any, **options: Any) -> StoreReply:
+        reply = await stored(*range_, **options)
+        if reply.new and next(losses, False):
+            _, partition, _, end, _ = range_
+            await ten_more()
+            await until(lambda: persist._session and persist._session._reader.at(partition) == end + 10)
+            await ten_more()
+            raise ArchiveUnavailable("the connection is gone")
+        return reply
+
+    monkeypatch.setattr(flow.archive, "store", lose_one_reply)
+    monkeypatch.setattr("server.feed.persist_session.READ_SECONDS", 15.0)  # the next range is read meanwhile
+    persist = flow.persist()
+    await ten_more()
+    await flow.stored(season, 30, within=40)
 
 
 async def test_a_restart_goes_on_where_postgresql_stands(flow: Flow) -> None:
