@@ -239,7 +239,6 @@ class PersistSession:
             raise LogChanged(f"log {self._log} is not the one that PostgreSQL reads: {fence}")
         self._stands[partition] = _Stand(fence.found_offset, fence.found_offset)
         if fence.found_offset != decoded.end:
-            if fence.found_offset != decoded.end:
             self._reader.begin(partition, fence.found_offset)
 
     # -- telling others
