@@ -44,6 +44,7 @@ class BoardEvents:
         self._pubsub: PubSub | None = None
         self._session: asyncio.Timeout | None = None
         self._wanted = asyncio.Event()
+        self._pong = asyncio.Event()
         self._trouble = Trouble(log)
 
     async def listen(self, channel: str, listener: Listener) -> None:
@@ -70,6 +71,26 @@ class BoardEvents:
             return  # a new connection is on its way already
         self._retries.labels(part="board_events", reason=reason).inc()
         self._session.reschedule(asyncio.get_running_loop().time())
+
+    async def hears(self, within_s: float) -> bool:
+        """Whether a ping on the subscription is answered, behind all messages that were published before it.
+
+        Silence alone proves nothing: on a busy machine messages are late by more than anybody would wait. A
+        connection that is just being made hears: its listeners will be told.
+        """
+        pubsub = self._pubsub
+        if pubsub is None:
+            return True
+        self._pong.clear()
+        try:
+            async with asyncio.timeout(within_s):
+                await pubsub.ping()
+                await self._pong.wait()
+        except TimeoutError:
+            return self._pubsub is not pubsub
+        except (RedisError, OSError):
+            self.resubscribe("broken")
+        return True
 
     async def run(self) -> None:
         """Keep subscribed until cancelled."""
@@ -113,7 +134,10 @@ class BoardEvents:
     async def _hand_out(self, pubsub: PubSub) -> None:
         """Wait for one message and call its listeners."""
         message = await pubsub.get_message(timeout=None)
-        if message is None or message["channel"] is None:
+        if message is None:
+            return
+        if message["type"] == "pong":
+            self._pong.set()
             return
         for listener in tuple(self._listeners.get(text(message["channel"]), ())):
             if message["type"] == "subscribe":

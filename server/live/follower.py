@@ -25,6 +25,7 @@ from server.settings import Settings
 log = structlog.get_logger(__name__)
 
 _IN_FLIGHT_S = 0.25  # how long a message may be under way when the board's position has moved already
+_PONG_S = 1.0  # how long a subscription that hears may take to answer a ping
 _UNREACHABLE_MS = 1000  # without an answer from Redis for so long, the picture may lag
 
 
@@ -136,7 +137,7 @@ class Follower:
             self._mirror.mark_stale("lost")
 
     async def _arrives(self, version: int) -> bool:
-        """Wait a moment for messages under way; where none comes at all, the subscription is deaf."""
+        """Wait a moment for messages under way; where none comes, nor an answer to a ping, we are deaf."""
         replica = self._mirror.replica
         self._heard.clear()
         silent = True
@@ -145,7 +146,7 @@ class Follower:
                 break
             silent = False
             self._heard.clear()
-        if silent and replica.heard < version and not replica.is_behind:
+        if silent and not await self._events.hears(_PONG_S) and replica.heard < version:
             log.warning("mirror_deaf", board=self._board, epoch=replica.epoch, version=replica.heard)
             self._events.resubscribe("deaf")
         return replica.heard >= version

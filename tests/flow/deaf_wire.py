@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
@@ -16,8 +17,10 @@ class Wire:
     server_url: str
     port: int = 0
     accepts: bool = True
+    small: bool = False  # holds next to nothing: a client that does not read is soon felt by the server
     subscribed: set[int] = field(default_factory=set)
     deaf: set[int] = field(default_factory=set)
+    late_s: float = 0.0  # by so much later comes what is sent on connections that have subscribed
     connections: int = 0
     ends: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -48,7 +51,10 @@ class Wire:
         if not self.accepts:
             self.deaf.add(number)
         port = urlsplit(self.server_url).port
-        server, to_server = await asyncio.open_connection(HOST, port)
+        server, to_server = await asyncio.open_connection(HOST, port, limit=4096 if self.small else 65536)
+        if self.small:
+            to_server.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            to_client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         self.ends |= {to_client, to_server}
         async with asyncio.TaskGroup() as pumps:
             pumps.create_task(self._pump(number, client, to_server))
@@ -60,15 +66,25 @@ class Wire:
             while data := await reader.read(65536):
                 if b"\r\nSUBSCRIBE\r\n" in data:
                     self.subscribed.add(number)
-                if number not in self.deaf:
+                if number in self.deaf:
+                    continue
+                if number in self.subscribed and self.late_s:
+                    asyncio.get_running_loop().call_later(self.late_s, _write, writer, data)
+                else:
                     writer.write(data)
+                    await writer.drain()
         writer.transport.abort()
 
 
+def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    if not writer.is_closing():
+        writer.write(data)
+
+
 @contextlib.asynccontextmanager
-async def wire_to(server_url: str) -> AsyncIterator[Wire]:
+async def wire_to(server_url: str, *, small: bool = False) -> AsyncIterator[Wire]:
     """A wire that hears well."""
-    wire, serving = Wire(server_url), set[asyncio.Task[None]]()
+    wire, serving = Wire(server_url, small=small), set[asyncio.Task[None]]()
 
     async def accept(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(wire.serve(client, to_client))

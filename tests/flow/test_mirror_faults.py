@@ -117,6 +117,18 @@ async def test_a_deaf_subscription_is_noticed_and_made_again_a7(
         assert mirror.count("mirror_holes_total", board="s12", filled="reload") == 0
 
 
+async def test_messages_that_are_late_are_no_deaf_subscription(
+    own_valkey: Valkey, writer: BoardWriter, season: Season
+) -> None:
+    async with wire_to(own_valkey.address) as wire, watched(wire.url, season) as mirror:
+        await mirror.reaches(writer)
+        wire.late_s = 0.5  # more than a message is given, less than the answer to a ping
+        for score in range(5):
+            await writer.change({1: 1000 + score})
+            await mirror.reaches(writer)
+        assert mirror.count("retries_total", part="board_events", reason="deaf") == 0
+
+
 async def test_a_wire_that_loses_everything_without_closing_is_replaced_a7(
     own_valkey: Valkey, writer: BoardWriter, season: Season
 ) -> None:
