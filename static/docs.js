@@ -30,10 +30,9 @@ const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(va
 function example(title, content) {
   const [media] = Object.values(content ?? {});
   if (media?.example === undefined) return [];
-  return [
-    make("div", { className: "part", text: title }),
-    make("pre", {}, make("code", { text: pretty(media.example) })),
-  ];
+  const text = make("pre", {}, make("code", { text: pretty(media.example) }));
+  text.tabIndex = 0; // what is too wide is scrolled by keys as well
+  return [make("div", { className: "part", text: title }), text];
 }
 
 function call(path, method, operation) {
