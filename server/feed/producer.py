@@ -47,6 +47,7 @@ class ResultProducer:
         self._trouble: Exception | None = None
         self._lanes: dict[int, Lane] = {}
         self._unsent = 0
+        metrics.produced.labels(self._topic, "failed")  # from the start: alerts look at its first step
         metrics.unsent.labels(self._topic).set_function(lambda: self._unsent)
         self._door = asyncio.Lock()
         self._room = asyncio.Event()
@@ -103,7 +104,15 @@ class ResultProducer:
             self._room.set()
 
     async def _delivered(self, records: Sequence[Record]) -> None:
-        producer = await self._connected()
+        """Send until all of them were acknowledged by one client: another one's log may be gone by now."""
+        while True:
+            producer = await self._connected()
+            log_then = self._same
+            await self._acknowledged(producer, records)
+            if self._same is log_then:
+                return
+
+    async def _acknowledged(self, producer: AIOKafkaProducer, records: Sequence[Record]) -> None:
         partitions = len(await producer.partitions_for(self._topic))
         parts = [
             (self._lane(partition), Part(own)) for partition, own in self._split(records, partitions).items()
