@@ -39,6 +39,7 @@ class Metrics:
         self.misplaced = counter(
             "misplaced", "Records in another partition than their key's (of a fetch 20 are looked at)", "role"
         )
+        self.rebalances = counter("rebalances", "Shares of the partitions that a group gave us", "role")
         self.produced = counter("produced", "Records sent to Kafka, by outcome", "topic", "outcome")
         self.closed_boards = gauge("closed_boards", "Boards that take nothing until they have been rebuilt")
         self.went_back = counter(
@@ -113,3 +114,12 @@ class Metrics:
         )
         self.names_cached = gauge("names_cached", "Players whose names are kept, known or not")
         self.names_failures = counter("names_failures", "Reads of names that failed, by part", "part")
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Show what alerts look at before its first step: `increase` does not see a series begin."""
+        for role in ("ingest", "persist"):
+            self.misplaced.labels(role)
+        self.lost_records.labels("persist")
+        for outcome in ("done", "failed", "refused"):
+            self.rebuilds.labels(outcome)

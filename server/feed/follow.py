@@ -75,7 +75,7 @@ class Follower:
         self._seen, self._missing_since = True, None
         number = await self._archive.log_number(state.identity)
         group = f"{self._settings.group_prefix}-{self._role}" if self._settings.consumer_groups else None
-        reader = LogReader(self._settings, watch, state, group=group, most=self._most)
+        reader = LogReader(self._settings, watch, state, group=group, most=self._most, on_share=self._shared)
         try:
             if await _started(reader, stop):
                 self._opened(state, number)
@@ -95,6 +95,11 @@ class Follower:
             topic_id=identity.topic_id,
             partitions=state.partitions,
         )
+
+    def _shared(self, partitions: list[int]) -> None:
+        """A rebalance of the group has given this process these partitions."""
+        self._metrics.rebalances.labels(self._role).inc()
+        log.info("partitions_assigned", role=self._role, partitions=partitions)
 
     def _failed(self, error: Exception) -> None:
         part = "archive" if isinstance(error, ArchiveUnavailable) else "kafka"

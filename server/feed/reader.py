@@ -8,7 +8,7 @@ Neighbours: `follow.py` opens one a log, `ingest.py`, `persist.py` and `catch_up
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,10 +45,20 @@ class Fetch:
 
 
 class LogReader:
-    """Reads the partitions of one log that are this process's: all of them, or its share of the group's."""
+    """Reads the partitions of one log that are this process's: all of them, or its share of the group's.
+
+    `on_share` is told of each share that a rebalance gives, perhaps the same again, perhaps none.
+    """
 
     def __init__(
-        self, settings: Settings, watch: TopicWatch, state: LogState, *, group: str | None, most: int
+        self,
+        settings: Settings,
+        watch: TopicWatch,
+        state: LogState,
+        *,
+        group: str | None,
+        most: int,
+        on_share: Callable[[list[int]], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._most = most
@@ -57,6 +67,7 @@ class LogReader:
         self._state = state
         self._topic = state.identity.topic
         self._group = group
+        self._on_share = on_share
         self._consumer = self._client()
         self._at: dict[int, int] = {}  # next offset of each partition that is being read
         self._fresh: set[int] = set()  # partitions that were assigned and wait for their position
@@ -288,4 +299,6 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka sh
         self._reader._revoked()
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        self._reader._assigned(tp.partition for tp in assigned)
+        share = sorted(tp.partition for tp in assigned)
+        self._reader._assigned(share)
+        self._reader._on_share(share)
