@@ -8,7 +8,7 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from server.core.results import Result, result_value
@@ -51,6 +51,7 @@ class Feeder:
         self._random = random.Random(7)
         self._players = [self._random.randrange(-(2**40), 2**40) for _ in range(PLAYERS)]
         self._recent: list[Result] = []
+        self._forgotten: set[Key] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
         self._feeding: asyncio.Task[None] | None = None
@@ -77,6 +78,23 @@ class Feeder:
         self.seals = [key_of(seal) for seal in seals]
         self._send(seals)
         await until(lambda: not self._sending, within=within)
+
+    def make(self, season: Season, count: int) -> list[Result]:
+        """New results of a season for somebody else to send, who tells of those that arrived."""
+        results = [self._result(season, self._random.choice(self._players), 1) for _ in range(count)]
+        self.sent |= {key_of(result): result for result in results}
+        return results
+
+    def acknowledge(self, results: Sequence[Result]) -> None:
+        """These have been taken: they have to count."""
+        self.acknowledged |= {key_of(result): result for result in results}
+
+    def forget(self, lost: Collection[Key]) -> None:
+        """The log that alone held these is gone: they do not count, but for a retry that is on its way."""
+        for key in lost:
+            self.acknowledged.pop(key, None)
+        self._forgotten |= set(lost)
+        self._recent = [result for result in self._recent if key_of(result) not in self._forgotten]
 
     async def close(self) -> None:
         """End, whatever is on its way."""
@@ -134,7 +152,11 @@ class Feeder:
                 self.failures += 1
                 await asyncio.sleep(0.2)
         for result in results:
-            if self.acknowledged.setdefault(key_of(result), result) is result:
+            key = key_of(result)
+            if key in self._forgotten:  # of what there is now, it came first
+                self._forgotten.discard(key)
+                self.sent[key] = result
+            if self.acknowledged.setdefault(key, result) is result:
                 self._recent.append(result)
         del self._recent[:-5000]
 

@@ -94,6 +94,7 @@ class Watching(Background):
         self.seats = {board: Seat(board) for board in boards}
         self.connections = 0
         self.byes: list[int] = []  # codes of `bye` frames
+        self.closes: list[int | None] = []  # how each connection ended; 1006: without a word
         self._url = url
         self._topics = {seat.topic: seat for seat in self.seats.values()}
 
@@ -111,7 +112,10 @@ class Watching(Background):
             with contextlib.suppress(OSError, TimeoutError, WebSocketException, InvalidHandshake):
                 async with connect(self._url, subprotocols=["rankcast.v1"], max_size=None) as socket:  # type: ignore[list-item]  # a NewType of str
                     self.connections += 1
-                    await self._follow(socket)
+                    try:
+                        await self._follow(socket)
+                    finally:
+                        self.closes.append(socket.close_code)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self, socket: ClientConnection) -> None:
