@@ -11,6 +11,7 @@ import { after, before, test } from "node:test";
 import { parse } from "acorn";
 import { full } from "acorn-walk";
 
+const SHARED = ["../rankcast.js", "../board/theme.js"]; // by pages that lie in folders of their own
 const STATIC = fileURLToPath(new URL("../../static", import.meta.url));
 
 // Methods that came after Chromium 103 or are not in ES2022; a page may not count on them.
@@ -48,9 +49,9 @@ for (const path of scripts(STATIC)) {
       [],
     );
   });
-  test(`${name} imports scripts beside it, and a page's the client`, () => {
+  test(`${name} imports scripts beside it, and a page's the client and the switch of colours`, () => {
     const ours = (source) =>
-      source.startsWith("./") || (dirname(name) !== "rankcast" && source === "../rankcast.js");
+      source.startsWith("./") || (dirname(name) !== "rankcast" && SHARED.includes(source));
     assert.deepEqual(
       uses(path).imports.filter((source) => !ours(source)),
       [],
