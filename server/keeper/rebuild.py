@@ -6,11 +6,13 @@ Neighbours: `archive` gives the totals and the offsets they were read at, `board
 `feed/catch_up.py` brings what the log has beyond.
 """
 
+import asyncio
 import contextlib
 import time
 from dataclasses import dataclass
 
 import structlog
+from aiokafka.errors import KafkaError
 from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
@@ -34,6 +36,7 @@ LOG_EVERY_S = 2.0
 CHUNKS_A_READ = 10  # a read of PostgreSQL is worth more rows than one call of Redis may take
 FREE_ROUNDS = 2
 LEAST_HOLD_S, MOST_HOLD_S = 0.5, 30.0
+PATIENCE_S, AGAIN_S = 300.0, 0.5  # with a Kafka that cannot be read: what was loaded is worth a wait
 
 
 class LogNotCurrent(RuntimeError):  # noqa: N818  reads as the sentence it is
@@ -158,7 +161,7 @@ class Rebuilder:
         A live board that is not reached in some rounds, since ingest reads a long backlog as fast as we do,
         is held for moments, each a little longer than the last round took.
         """
-        rounds, hold_s = 0, 0.0
+        rounds, hold_s, started = 0, 0.0, time.monotonic()
         async with contextlib.AsyncExitStack() as stack:
             catch_up: CatchUp | None = None
             while not await self._boards.rebuilds.swap(keys, hold_s=hold_s):
@@ -167,9 +170,17 @@ class Rebuilder:
                     continue  # it was removed in this very moment
                 began, rounds = time.monotonic(), rounds + 1
                 track.tell("catch_up", began)
-                if catch_up is None:
-                    catch_up = await stack.enter_async_context(self._catch_up(season, keys, number))
-                await catch_up.reach(live.offsets)
+                try:
+                    if catch_up is None:
+                        catch_up = await stack.enter_async_context(self._catch_up(season, keys, number))
+                    await catch_up.reach(live.offsets)
+                except (KafkaError, BrokerAway) as error:
+                    if began - started > PATIENCE_S:
+                        raise
+                    log.warning("rebuild_waits", board=season.board, reason=str(error))
+                    await stack.aclose()
+                    catch_up, rounds = None, 0
+                    await asyncio.sleep(AGAIN_S)
                 if rounds >= FREE_ROUNDS:
                     hold_s = min(2 * (time.monotonic() - began) + LEAST_HOLD_S, MOST_HOLD_S)
 

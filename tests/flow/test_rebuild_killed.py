@@ -1,9 +1,10 @@
 """A rebuild that is killed at any step: the board stays whole, and nothing is in the next one's way."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
+from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
 
 from server.archive.catalog import SeasonCatalog
@@ -13,6 +14,7 @@ from server.board.keys import BoardKeys
 from server.board.rebuilds import RebuildRefused
 from server.board.store import BoardStore
 from server.core.season import Season
+from server.feed.catch_up import CatchUp
 from server.keeper.progress import Progress
 from server.keeper.rebuild import Rebuilder
 from server.metrics import Metrics
@@ -143,3 +145,23 @@ async def test_a_rebuild_that_is_killed_while_it_catches_up_is_made_again_f13(fl
     assert await left_over(flow.redis) == []
     assert await order(flow.redis, season) == wanted
     assert len(await ranked(flow.redis, season)) == 30
+
+
+async def test_a_kafka_that_fails_while_it_catches_up_costs_nothing_that_was_loaded(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = await ahead(flow)
+    reach, failures = CatchUp.reach, 2
+
+    async def failing(self: CatchUp, targets: Mapping[int, int]) -> dict[int, int]:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise KafkaError("the broker is slow")
+        return await reach(self, targets)
+
+    monkeypatch.setattr(CatchUp, "reach", failing)
+    wanted, told = await order(flow.redis, season), list[Progress]()
+    await rebuilder(flow.archive, flow.redis, flow.settings).rebuild(12, told.append)
+    assert await order(flow.redis, season) == wanted
+    assert [progress.step for progress in told] == ["load", "catch_up", "catch_up", "catch_up", "done"]
