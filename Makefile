@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 p
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-faults fuzz check bench screenshots lock clean kafka-jars
+.PHONY: help run test test-faults model fuzz check bench screenshots lock clean kafka-jars
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some
 
 test-faults: $(VENV)/dev.stamp ## break services and processes under load: minutes (ARGS="tests/faults/test_redis.py" for some)
 	@exec $(PY) -m pytest -n $(FAULT_WORKERS) $(or $(ARGS),tests/faults)
+
+model: $(VENV)/dev.stamp ## try random schedules of faults (N=100000 SEED=1 WORKERS=2; a failing one prints its seed: N=1 SEED=… again)
+	@exec $(PY) -m tests.model.search --n $(or $(N),2000) --seed $(or $(SEED),1) --workers $(or $(WORKERS),2)
 
 fuzz: $(FUZZER)/complete ## let atheris look for bytes that a parser does not survive (ARGS="-max_total_time=600" for longer)
 	PYTHONPATH=$(FUZZER) $(PY) -m tests.wild.fuzz .cache/corpus $(or $(ARGS),-max_total_time=120 -max_len=1000)

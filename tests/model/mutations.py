@@ -1,0 +1,109 @@
+"""Rules of the server, each broken on purpose: what proves that the machine bites.
+
+Owns: the list. A mutation replaces text of a Lua file, or of a query; the test that uses it looks for a
+schedule that goes wrong. Neighbours: `search.py` looks, `tests/faults/test_model_bites.py` goes through the
+list.
+"""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from unittest import mock
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """`lua`: file → (text, what takes its place); `constants`: the same in a module's constant."""
+
+    lua: dict[str, tuple[str, str]] = field(default_factory=dict)
+    constants: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def script(self, name: str, text: str) -> str:
+        """The text of a Lua file under this mutation."""
+        if name not in self.lua:
+            return text
+        return _replaced(text, *self.lua[name])
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """The constants under this mutation."""
+        with contextlib.ExitStack() as stack:
+            for name, (old, new) in self.constants.items():
+                module, constant = name.rsplit(".", 1)
+                text = getattr(importlib.import_module(module), constant)
+                stack.enter_context(mock.patch(name, _replaced(text, old, new)))
+            yield
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    """A mutation whose text is gone from the server proves nothing any more."""
+    if text.count(old) != 1:
+        raise ValueError(f"{old!r} stands there {text.count(old)} times")
+    return text.replace(old, new)
+
+
+def _submit(old: str, new: str = "") -> Mutation:
+    return Mutation(lua={"submit": (old, new)})
+
+
+MUTATIONS = {
+    "a range need not follow what the board has": _submit(
+        "if first < from then return unwritten('seek') end"
+    ),
+    "results below applied count again": _submit("if offsets[i] < first then", "if false then"),
+    "applied stays where it was": _submit("  call('HSET', applied_key, partition, position)\n"),
+    "a marker names no position": _submit("elseif marker and marker ~= here or", "elseif marker or"),
+    "a marker of another log counts": _submit(
+        "if markers[i] and string.sub(markers[i], 1, #mine) ~= mine then markers[i] = false end"
+    ),
+    "no markers are set": _submit("call('SET', key, here, 'EX', ", "local _ = (0, "),
+    "two of one match in a batch both count": _submit("marked[key] or markers[i]", "markers[i]"),
+    "postgresql is never asked": _submit(
+        "if not asked then return unwritten('ask') end", "if true then break end"
+    ),
+    "a rebuilt board asks nobody": Mutation(lua={"finish_load": ("'asking', now)", "'asking', 0)")}),
+    "a board that stood still asks nobody": _submit("or now - tonumber(meta[4] or '0') >= life"),
+    "an old result needs no word": _submit("(asking or times[i] <= now - life)", "asking"),
+    "postgresql's word is taken though it is behind": _submit("if ARGV[13] == '1' or", "if"),
+    "a rebuilt board does not wait for postgresql": _submit("or (asking and read < needed)"),
+    "a row elsewhere is no retry": _submit("not marker and string.byte(answers, i) == 49", "false"),
+    "a board of another log takes results": _submit("if applied[1] ~= log then", "if not applied[1] then"),
+    "a lost zset goes unseen": _submit("meta[10] and call('EXISTS', zset) == 0", "false"),
+    "another server goes on with the epoch": _submit("epoch == '' or meta[3] ~= run_id", "epoch == ''"),
+    "a sum runs over the maximum": _submit("if points > floor(largest / span) then", "if false then"),
+    "a sum of no points has a time": _submit("if points == 0 then low = span - 1 end"),
+    "a swap does not look how far the board has read": Mutation(
+        lua={"swap": ("if same and tonumber(", "if false and tonumber(")}
+    ),
+    "a swap keeps the epoch of the board before": Mutation(
+        lua={
+            "swap": (
+                "redis.call('HSET', KEYS[2], 'epoch', ARGV[2], 'version', '1',",
+                "redis.call('HSET', KEYS[2], 'epoch', 'e', 'version', '1',",
+            )
+        }
+    ),
+    "a board is opened though chunks got lost": Mutation(
+        lua={
+            "finish_load": (
+                "loaded[1] ~= ARGV[1] or redis.call('ZCARD', KEYS[3]) ~= tonumber(loaded[2] or '0')",
+                "false",
+            )
+        }
+    ),
+    "persist moves its offset from anywhere": Mutation(
+        constants={"server.archive.logs._MOVE": (" AND next_offset = $3", " AND $3 >= 0")}
+    ),
+    "a total keeps the earlier time of a sum": Mutation(
+        constants={
+            "server.archive.results._SUM": (
+                "greatest(t.achieved_at, excluded",
+                "least(t.achieved_at, excluded",
+            )
+        }
+    ),
+    "postgresql finds no row elsewhere": Mutation(
+        constants={"server.archive.results._ASK": ("<> ($1, $2, b.log_offset)", "<> ($1, $2, r.log_offset)")}
+    ),
+}
