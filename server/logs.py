@@ -17,7 +17,8 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 # What these say at info is their own bookkeeping; aiokafka repeats each broker fault several times a second.
 QUIET = {"uvicorn": "warning", "uvicorn.error": "warning", "aiokafka": "error", "asyncio": "warning"}
-SILENT = ("aiokafka.producer.sender",)  # the producer itself tells what could not be sent
+# The producer itself tells what could not be sent; a group's troubles end in our own lines and in readiness.
+SILENT = ("aiokafka.producer.sender", "aiokafka.consumer.group_coordinator")
 
 
 def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
@@ -33,6 +34,7 @@ def set_up(level: str, *, as_json: bool, stream: TextIO | None = None) -> None:
     for name in SILENT:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.getLogger("uvicorn.error").addFilter(_is_news)
+    logging.getLogger("asyncio").addFilter(_is_ours)
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -48,6 +50,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     piece of bytes that is no HTTP would be a flood; `web/measured.py` counts them.
     """
     return record.module != "on" and record.msg != "Invalid HTTP request received."
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """aiokafka leaves commits of its own behind that fail once nobody waits for them any more."""
+    return "aiokafka" not in record.getMessage()
 
 
 def _shared() -> list[Processor]:

@@ -49,6 +49,9 @@ class Metrics:
         self.lost_records = counter(
             "lost_records", "Records that were gone from the log before they were read", "role"
         )
+        self.stuck_partitions = gauge(
+            "stuck_partitions", "Partitions that stand at a result which PostgreSQL refuses for good"
+        )
         self.retries = counter("retries", "Tries after a passing fault, by part", "part", "reason")
         self.rebuilds = counter("rebuilds", "Boards rebuilt, by outcome", "outcome")
         self.saturated = counter("saturated", "Sums held at the season's maximum", "board")

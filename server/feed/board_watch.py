@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import structlog
 from redis.exceptions import RedisError
@@ -31,6 +31,7 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS = 1.0
 LOST_LOOK_SECONDS = 0.2
 REPORT_SECONDS = 1.0
+LOST_SECONDS = 5.0
 SEASONS_SECONDS = 2.0
 
 OnLost = Callable[[Season], Awaitable[None] | None]
@@ -58,6 +59,7 @@ class BoardWatch:
         self._wake = asyncio.Event()
         self._starts: dict[int, int] = {}  # where the log begins, by partition
         self._reported: dict[int, float] = {}  # when a lost board was last reported
+        self._closed: dict[int, float] = {}  # season → monotonic seconds since which its board is not open
         self._opened: set[int] = set()  # boards that have taken results here
         self.seasons: dict[int, Season] = {}
         self.partitions: dict[int, Partition] = {}
@@ -72,12 +74,34 @@ class BoardWatch:
             try:
                 await self.look()
                 self.problem, self.looked_at = None, began
-                self._metrics.closed_boards.set(len(self.seasons.keys() - self.open_boards()))
+                self._note_closed(self.seasons.keys() - self.open_boards())
             except (RedisError, OSError, TimeoutError) as error:
                 self.problem = trouble(error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOST_LOOK_SECONDS if self._reported else LOOK_SECONDS):
                     await self._wake.wait()
+
+    def _note_closed(self, closed: Collection[int]) -> None:
+        self._metrics.closed_boards.set(len(closed))
+        now = time.monotonic()
+        self._closed = {season_id: self._closed.get(season_id, now) for season_id in closed}
+
+    @property
+    def lost(self) -> str | None:
+        """Which boards of running seasons have taken nothing for longer than a small rebuild needs."""
+        now, now_us = time.monotonic(), time.time_ns() // 1_000
+        boards = [
+            season.board
+            for season_id, since in self._closed.items()
+            if (season := self.seasons.get(season_id)) is not None
+            and now - since > LOST_SECONDS
+            and now_us < season.ends_us + season.grace_us
+        ]
+        return (
+            f"boards that take nothing until a keeper has rebuilt them: {', '.join(boards)}"
+            if boards
+            else None
+        )
 
     def wake(self) -> None:
         """Look now."""

@@ -82,17 +82,26 @@ async def test_a_board_that_went_back_is_replayed_and_its_neighbours_are_not_tou
     await until(lambda: _points(flow, one, 200))
     await until(lambda: _points(flow, two, 200))
     version = await flow.boards.position(2)
+    assert _went_back(flow) == 0
     await restore(flow.redis, earlier)
     await until(lambda: _points(flow, one, 200))
+    assert _went_back(flow) > 0
     assert await flow.points(two) == await flow.totals(two)
     assert await flow.boards.position(2) == version
+
+
+def _went_back(flow: Flow) -> float:
+    return flow.metrics.registry.get_sample_value("rankcast_boards_went_back_total") or 0
 
 
 async def _points(flow: Flow, season: Season, points: int) -> bool:
     return sum((await flow.points(season)).values()) == points
 
 
-async def test_a_lost_board_is_reported_and_goes_on_after_its_rebuild(flow: Flow) -> None:
+async def test_a_lost_board_is_reported_and_goes_on_after_its_rebuild(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.feed.board_watch.LOST_SECONDS", 0.1)
     lost, kept = (
         await flow.season(make_season("sum", season_id=1)),
         await flow.season(make_season(season_id=2)),
@@ -108,12 +117,14 @@ async def test_a_lost_board_is_reported_and_goes_on_after_its_rebuild(flow: Flow
     await flow.redis.delete(*BoardKeys(1).board)
     await until(lambda: 1 in flow.lost)
     assert ingest.open_boards == {2}
+    await until(lambda: ingest.problem == "boards that take nothing until a keeper has rebuilt them: s1")
     await numbered(flow, lost, 50)
     await flow.send([flow.record(kept, 7, 70)])
     await flow.on_board(kept, {7: 70})
     flow.rebuild = True
     await flow.opened(ingest, lost)
     await until(lambda: _points(flow, lost, 150))
+    await until(lambda: ingest.problem is None)
     assert 2 not in flow.lost
 
 
@@ -229,6 +240,7 @@ async def test_while_postgresql_is_frozen_an_ordinary_board_moves_on_and_one_tha
                 await until(lambda wanted=40 * round_: _points(flow, ordinary, wanted), within=20)  # type: ignore[misc]
             assert await flow.points(asking) == {}
             await until(lambda: "PostgreSQL" in (ingest.problem or ""), within=20)
+            assert _went_back(flow) == 0  # calls behind one that waits are told to seek, too
         finally:
             own_postgres.resume()
         await flow.on_board(asking, {7: 5}, within=30)
