@@ -67,11 +67,11 @@ class Partition:
         ]
 
     def idle(self, now: float, every: float) -> list[int]:
-        """Boards whose `applied` has to move though they got nothing, since the last move was `every` ago."""
+        """Boards whose `applied` has to move though they get nothing, since the last move was `every` ago."""
         return [
             season_id
             for season_id, place in self.places.items()
-            if place.moved_at + every <= now and place.held_until <= now
+            if place.moved_at + every <= now and place.held_until <= now and place.expected == place.applied
         ]
 
     def under_way(self, season_id: int, end: int) -> None:

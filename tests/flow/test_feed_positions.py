@@ -100,6 +100,15 @@ def test_the_slowest_board_says_how_far_the_partition_is() -> None:
     assert opened().applied() is None
 
 
+def test_a_board_with_results_on_their_way_is_not_told_that_it_got_nothing() -> None:
+    partition = Partition()
+    partition.open(12, 10, 0.0)
+    partition.under_way(12, 15)
+    assert partition.idle(1.0, 0.7) == []  # a call from 15 on would find the board still at 10
+    partition.done(12, 15, 1.0)
+    assert partition.idle(2.0, 0.7) == [12]
+
+
 def test_a_board_that_got_nothing_of_late_is_told_so() -> None:
     partition = opened(9, 9)
     partition.done(0, 9, now=3)
