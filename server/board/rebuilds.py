@@ -64,10 +64,14 @@ class Rebuilds:
         if due != number + 1:
             raise RebuildLost(f"chunk {number} does not follow; chunk {due} is due")
 
-    async def finish(self, keys: BoardKeys, chunks: int, applied: Applied) -> None:
-        """Open the loaded board for results from `applied` on. Raises `RebuildLost`."""
+    async def finish(self, keys: BoardKeys, chunks: int, applied: Applied, *, latest_s: int = 0) -> None:
+        """Open the loaded board for results from `applied` on. Raises `RebuildLost`.
+
+        `latest_s`: up to when its results are dated, in Unix seconds: one that is dated ahead has no marker here
+        and looks new for long.
+        """
         offsets = chain.from_iterable(applied.offsets.items())
-        args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, *offsets]
+        args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, latest_s, *offsets]
         if not await self._scripts.run(self._finish_load, [keys.meta, keys.applied, keys.zset], args):
             raise RebuildLost(f"not all of the {chunks} chunks are there, or not all of their players")
 

@@ -120,7 +120,7 @@ end
 
 if to >= first then
   if gap then
-    local fields, all = {'asking', now}, call('HGETALL', applied_key)
+    local fields, all = {'asking', math.max(now, tonumber(meta[6] or '0'))}, call('HGETALL', applied_key)
     for i = 1, #all, 2 do
       if all[i] ~= 'log' then fields[#fields + 1], fields[#fields + 2] = 'ask:' .. all[i], all[i + 1] end
     end

@@ -125,18 +125,19 @@ class Rebuilder:
 
     async def _load(self, season: Season, keys: BoardKeys, track: Track) -> Applied:
         """Load the season's totals; return the position in the log that they were read at."""
-        encode, chunk, number = season.codec.encode, self._settings.rebuild_chunk, 0
+        encode, chunk, number, latest_us = season.codec.encode, self._settings.rebuild_chunk, 0, 0
         track.of = await self._archive.count(season.season_id)
         async with self._archive.totals(season.season_id) as snapshot:
             read_at = Applied(await self._current(snapshot.log), snapshot.offsets)
             async for totals in snapshot.chunks(chunk * CHUNKS_A_READ):
+                latest_us = max(latest_us, max(total.achieved_us for total in totals) + season.tick_us)
                 for first in range(0, len(totals), chunk):
                     part = totals[first : first + chunk]
                     scores = [(encode(total.points, total.achieved_us), total.player_id) for total in part]
                     await self._boards.rebuilds.load(keys, number, scores)
                     number += 1
                     track.tell("load", time.monotonic(), loaded=len(part))
-        await self._boards.rebuilds.finish(keys, number, read_at)
+        await self._boards.rebuilds.finish(keys, number, read_at, latest_s=-(-latest_us // 1_000_000))
         return read_at
 
     async def _current(self, number: int | None) -> int:

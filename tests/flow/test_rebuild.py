@@ -25,6 +25,7 @@ from server.metrics import Metrics
 from server.settings import Settings
 from tests.flow.archives import append, new_log
 from tests.flow.boards import (
+    LIFE_S,
     Maker,
     changes,
     codes,
@@ -318,6 +319,20 @@ async def test_a_killed_rebuild_keeps_others_away_no_longer_than_its_lock_lives(
     await until(free, within=5)
     await rebuilder.rebuild(12)
     assert await order(redis, season) == await sql_order(archive, season)
+
+
+async def test_a_rebuilt_board_asks_until_results_dated_ahead_are_old(
+    archive: Archive, redis: Redis, boards: BoardStore, rebuilder: Rebuilder
+) -> None:
+    """Their markers went with the Redis that was lost, and they look new for longer than a marker's life."""
+    season = make_season("sum")
+    await archive.create_season(season)
+    ahead = Maker(season).result(1, 5, at=60 + 2 * LIFE_S)
+    await append(archive, await new_log(archive), ahead)
+    await rebuilder.rebuild(12)
+    await redis.hincrby(KEYS.meta, "asking", -LIFE_S - 60)  # that much later
+    retry = Maker(season, next_offset=1).batch(ahead)
+    assert (await boards.submit(retry)).kind == "ask"
 
 
 async def test_a_long_rebuild_keeps_its_lock(archive: Archive, redis: Redis, boards: BoardStore) -> None:
