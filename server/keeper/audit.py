@@ -3,7 +3,7 @@
 Owns what an audit compares and what it concludes. It stops nobody, changes nothing but the table `audits`,
 and reads every row of the season once. Both sides make the board's text by themselves (`core/board_text.py`):
 one out of Redis, in this package's order, one out of PostgreSQL's rows, in PostgreSQL's.
-Memory: some 30 bytes a player when Redis has been read, 100 while it is sorted. Neighbours: `exact.py` takes
+Memory: some 30 bytes a player when Redis has been read, 70 while it is sorted. Neighbours: `exact.py` takes
 the cut, `commands/audit.py` and the keeper's clock call it.
 """
 

@@ -2,7 +2,7 @@
 
 Owns what makes it exact: every page is read together with what the change log has told since, and the last
 look gives version, `applied` and the rest of the change log in one step. Changes nothing in Redis and stops
-nobody. Memory: about 30 bytes a player when it is done, some 100 while it is sorted.
+nobody. Memory: about 30 bytes a player when it is done, some 70 while it is sorted.
 Neighbours: `board/look.lua` and `scan.lua` read, `exact.py` finds PostgreSQL's side of the cut.
 """
 
