@@ -67,8 +67,8 @@ class Rebuilds:
     async def finish(self, keys: BoardKeys, chunks: int, applied: Applied, *, latest_s: int = 0) -> None:
         """Open the loaded board for results from `applied` on. Raises `RebuildLost`.
 
-        `latest_s`: up to when its results are dated, in Unix seconds: one that is dated ahead has no marker here
-        and looks new for long.
+        `latest_s`: up to when its results are dated, in Unix seconds: one that is dated ahead looks new for
+        long, and has no marker here.
         """
         offsets = chain.from_iterable(applied.offsets.items())
         args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, latest_s, *offsets]
