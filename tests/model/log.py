@@ -147,6 +147,9 @@ class ListReader(LogReader):
     def _client(self) -> ListConsumer:
         return ListConsumer(self.topic, self.clock)
 
+    def _waiting(self) -> list[int]:
+        return []  # every partition is asked for at each read
+
     async def stop(self) -> None:
         """There is nothing to close."""
 

@@ -49,7 +49,9 @@ class World:
         self._say = say
         self._oracle = Oracle()
         self._sent: dict[tuple[int, int, int], list[Result]] = {}
-        self._latest: dict[tuple[int, int, int], int] = {}  # until when a retry may be dated
+        self._first: dict[tuple[int, int, int], int] = {}  # when a match was reported first: no retry that
+        # tells something else is dated later
+        self._latest: dict[tuple[int, int, int], int] = {}  # until when the same once more may be dated
         self._slots: dict[str, Process] = {}
         self._zombies: list[Process] = []
         self._ingests: dict[str, Ingest] = {}
@@ -85,7 +87,7 @@ class World:
         """A result of a match; one that was there already is a retry."""
         key = 1 + a % 2, b % MATCHES, (a // 2 + b) % PLAYERS
         now_us = self._on.clock.now_s * 1_000_000
-        latest = self._latest.get(key, now_us + 4 * QUARTER_S * 1_000_000)
+        latest = self._first.get(key, now_us + 4 * QUARTER_S * 1_000_000)
         ages = (0, 1, 1, 2, 3, 5, 9, -3)
         achieved = min(now_us - ages[d % 8] * QUARTER_S * 1_000_000 + (c % 2) * 400_000, latest)
         points = (c * 3 + d) % 8 if c % 8 < 7 else 9
@@ -107,6 +109,7 @@ class World:
         partition = key[2] % PARTITIONS
         offset = topic.append(partition, str(result.player_id).encode(), result_value(result), now_us // 1000)
         self._sent.setdefault(key, []).append(result)
+        self._first.setdefault(key, now_us)
         self._latest[key] = min(self._latest.get(key, 1 << 62), max(now_us, result.achieved_us))
         self._oracle.records.append((Place(topic.number, partition, offset), result))
         self._say(f"    {topic.number}:{partition}:{offset} {result}")
@@ -292,11 +295,13 @@ class World:
         await self._on.pass_time(QUARTER_S * (1, 1, 2, 2, 4, 4, 5, 8)[a % 8])
 
     async def do_hours(self, a: int, b: int, c: int, d: int) -> None:
-        """Some hours of calm, in which one ingest and one persist work all the time."""
+        """Some hours of calm, in which one ingest and one persist work all the time; then, mostly, a retry."""
         for _ in range(4 + a % 4):
             await self._on.pass_time(QUARTER_S)
             for name in ("persist0", "ingest0"):
                 await self._round(await self._process(name))
+        if b % 4:
+            await self.do_retry(b, c, d, 0)
 
     async def do_new_log(self, *_: int) -> None:
         """The topic is deleted and made anew."""
