@@ -72,6 +72,7 @@ class LogReader:
         self._at: dict[int, int] = {}  # next offset of each partition that is being read
         self._fresh: set[int] = set()  # partitions that were assigned and wait for their position
         self._resting: set[int] = set()  # partitions of which nothing is fetched at present
+        self._held_back: dict[int, float] = {}  # when partitions last waited for others of their broker
         self._pending: asyncio.Task[dict[TopicPartition, list[Any]]] | None = None
         self._verified = 0.0
         self._read_at = self._reading_since = time.monotonic()
@@ -221,6 +222,7 @@ class LogReader:
         aiokafka may wait for ever on a broker that went and came back; a new consumer does not.
         """
         now = time.monotonic()
+        self._held_back |= dict.fromkeys(self._waiting(), now)
         if now - self._read_at > 10 * VERIFY_SECONDS:  # nobody read for a while, so nothing was fetched
             self._reading_since = now
         self._read_at = now
@@ -228,8 +230,15 @@ class LogReader:
             return
         for partition in self._at.keys() - self._resting:
             ago = self.heard_ago(partition)
-            if ago is None or ago > SILENT_SECONDS:
+            waited = now - self._held_back.get(partition, 0.0) < SILENT_SECONDS
+            if not waited and (ago is None or ago > SILENT_SECONDS):
                 raise KafkaError(f"the broker did not tell of partition {partition} for {SILENT_SECONDS:g} s")
+
+    def _waiting(self) -> list[int]:
+        """Partitions that aiokafka does not ask for: it has unread records of their broker."""
+        leader = self._consumer._client.cluster.leader_for_partition
+        busy = {leader(tp) for tp in self._consumer._fetcher._records}
+        return [partition for partition in self._at if leader(self._tp(partition)) in busy]
 
     async def _verify(self) -> None:
         state = await self._watch.look()
@@ -264,6 +273,7 @@ class LogReader:
         self._at.clear()
         self._fresh.clear()
         self._resting.clear()
+        self._held_back.clear()
 
     def _tp(self, partition: int) -> TopicPartition:
         return TopicPartition(self._topic, partition)
