@@ -75,6 +75,7 @@ class ApacheKafka(Service):
     """Apache Kafka as one node in KRaft mode, from the jars in `.cache/kafka-libs`."""
 
     name = "Apache-Kafka"
+    start_seconds = 90.0  # a Java program that starts while all cores are busy
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -103,6 +103,7 @@ class Service(ABC):
 
     name: ClassVar[str]
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    start_seconds: ClassVar[float] = START_SECONDS  # for a start to answer
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -227,7 +228,7 @@ class Service(ABC):
             )
 
     async def _ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + self.start_seconds
         while not await self._answers_at_all():
             if not self.running:
                 raise EmbeddedError(
@@ -236,7 +237,7 @@ class Service(ABC):
             if time.monotonic() > deadline:
                 self.kill()
                 raise EmbeddedError(
-                    f"{self.name} did not answer within {START_SECONDS:.0f} s: {self.last_words()}"
+                    f"{self.name} did not answer within {self.start_seconds:.0f} s: {self.last_words()}"
                 )
             await asyncio.sleep(POLL_SECONDS)
 
