@@ -116,10 +116,14 @@ def _made(data_dir: Path) -> Path:
         data_dir.mkdir(parents=True, exist_ok=True)
         (data_dir / runfile.LOCK_NAME).touch()
     except OSError as error:
-        raise EmbeddedError(
-            f"the data folder {data_dir} cannot be used ({error.strerror}): RANKCAST_DATA_DIR names another"
-        ) from error
+        raise _unusable(data_dir, error) from error
     return data_dir
+
+
+def _unusable(data_dir: Path, error: OSError) -> EmbeddedError:
+    return EmbeddedError(
+        f"the data folder {data_dir} cannot be used ({error.strerror}): RANKCAST_DATA_DIR names another"
+    )
 
 
 def _api_key(settings: Settings, data_dir: Path) -> SecretStr:
@@ -127,10 +131,13 @@ def _api_key(settings: Settings, data_dir: Path) -> SecretStr:
     if settings.api_key is not None:
         return settings.api_key
     path = data_dir / KEY_NAME
-    if not path.exists() or not path.read_text().strip():
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(24) + "\n")
-    return SecretStr(path.read_text().strip())
+    try:
+        if not path.exists() or not path.read_text().strip():
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(24) + "\n")
+        return SecretStr(path.read_text().strip())
+    except OSError as error:
+        raise _unusable(data_dir, error) from error
 
 
 def _fleet(settings: Settings, data_dir: Path, say: Say) -> "Fleet":
