@@ -295,7 +295,7 @@ class World:
         await self._on.pass_time(QUARTER_S * (1, 1, 2, 2, 4, 4, 5, 8)[a % 8])
 
     async def do_hours(self, a: int, b: int, c: int, d: int) -> None:
-        """Some hours of calm, in which one ingest and one persist work all the time; then, mostly, a retry."""
+        """Hours of calm, in which one ingest and one persist work all the time; then, mostly, a retry."""
         for _ in range(4 + a % 4):
             await self._on.pass_time(QUARTER_S)
             for name in ("persist0", "ingest0"):
