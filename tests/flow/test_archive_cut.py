@@ -97,6 +97,19 @@ async def test_a_total_that_a_hand_has_changed_is_put_right(archive: Archive) ->
     assert await archive.mend_totals(12, [0, 1, 2, 3, 99]) == 0
 
 
+async def test_points_and_times_that_no_season_holds_are_told_and_break_nothing(archive: Archive) -> None:
+    await archive.create_season(season(points_bits=1, time_bits=52, tick="1 millisecond"))
+    log = await new_log(archive)
+    await append(archive, log, result(1, 7, 1, 3), result(2, 8, 1, 3))
+    async with archive._database.transaction() as connection:
+        await connection.execute("UPDATE match_results SET points = 2147483647 WHERE player_id = 7")
+        await connection.execute("UPDATE match_results SET achieved_at = 'epoch' WHERE player_id = 8")
+    async with archive.cut(12) as cut:
+        ways = {way.player: way for way in await cut.look_up(cut.offsets, [7, 8])}
+    assert (ways[7].row_points, ways[7].total_points) == (2, 1)
+    assert ways[8][3:5] != ways[8][5:7]
+
+
 async def test_ways_of_a_player_without_rows_or_total_say_so(archive: Archive) -> None:
     await archive.create_season(season())
     log = await new_log(archive)
