@@ -8,25 +8,40 @@ import asyncio
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.store import Archive
+from server.core.season import Season
 from server.feed.drain import drained
 from server.feed.follow import Follower
-from server.feed.persist_session import ROLE, PersistSession
+from server.feed.persist_session import ROLE, OnLost, PersistSession
 from server.feed.reader import LogReader
 from server.feed.rejected import RejectedRecords
 from server.metrics import Metrics
 from server.settings import Settings
 
 
+async def _nobody(_season: Season) -> None:
+    """Where there is no board, none has to be rebuilt."""
+
+
 class Persist:
-    """Where a partition goes on is PostgreSQL's word alone; what the group committed is a hint for others."""
+    """Where a partition goes on is PostgreSQL's word alone; what the group committed is a hint for others.
+
+    `on_lost(season)` is told of boards that may have what the log lost before PostgreSQL had it.
+    """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, archive: Archive, catalog: SeasonCatalog
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        archive: Archive,
+        catalog: SeasonCatalog,
+        *,
+        on_lost: OnLost = _nobody,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
         self._archive = archive
         self._catalog = catalog
+        self._on_lost = on_lost
         self._follower = Follower(settings, metrics, archive, role=ROLE, most=settings.persist_batch_max)
         self._session: PersistSession | None = None
 
@@ -56,6 +71,7 @@ class Persist:
             reader,
             rejected=rejected,
             log_number=log_number,
+            on_lost=self._on_lost,
         )
         try:
             await self._session.run(stop)

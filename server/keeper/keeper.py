@@ -1,8 +1,8 @@
 """The role `keeper`: looks at every board once a second and rebuilds those that cannot go on.
 
-Owns when a rebuild is due: there is no board, it is of another log than PostgreSQL reads, or ingest reported
-it. So a lost Redis, a new log and a new season need nobody to do anything. Never rebuilds: `rebuild.py` does.
-Neighbours: `BoardStore.report_lost` is how ingest, in whichever process, asks.
+Owns when a rebuild is due: there is no board, it is of another log than PostgreSQL reads, or it was reported
+lost. So a lost Redis, a new log and a new season need nobody to do anything. Never rebuilds (`rebuild.py`).
+Neighbours: `BoardStore.report_lost` is how ingest and persist, in whichever process, ask.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ PASSING = (
 def why_rebuild(season: Season, standing: Standing, log_number: int | None, now_us: int) -> str | None:
     """Why the season's board cannot go on, or None. `log_number` is the log that PostgreSQL reads."""
     if standing.lost:
-        return "ingest reported it"
+        return "it was reported lost"
     if standing.applied is None:
         return "there is no board"
     open_still = now_us < season.ends_us + season.grace_us

@@ -126,7 +126,9 @@ async def opened(
             _add(parts, "ingest", ingest)
             parts.drains.append(ingest.drained)
         if "persist" in roles:
-            persist = Persist(settings, metrics, base.archive, base.catalog)
+            persist = Persist(
+                settings, metrics, base.archive, base.catalog, on_lost=partial(_report_lost, base)
+            )
             _add(parts, "persist", persist)
             parts.drains.append(persist.drained)
         if "keeper" in roles:
@@ -208,10 +210,12 @@ def _add(parts: Parts, name: str, role: Ingest | Persist | Keeper) -> None:
 
 
 def _ingest(base: _Base) -> Ingest:
-    async def report_lost(season: Season) -> None:
-        await base.boards.report_lost(season.season_id)
+    on_lost = partial(_report_lost, base)
+    return Ingest(base.settings, base.metrics, base.archive, base.catalog, base.boards, on_lost=on_lost)
 
-    return Ingest(base.settings, base.metrics, base.archive, base.catalog, base.boards, on_lost=report_lost)
+
+async def _report_lost(base: _Base, season: Season) -> None:
+    await base.boards.report_lost(season.season_id)
 
 
 async def _ask_postgres(archive: Archive) -> str | None:

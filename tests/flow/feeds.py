@@ -39,7 +39,8 @@ class Flow:
     catalog: SeasonCatalog
     boards: BoardStore
     producer: ResultProducer
-    lost: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)  # boards that ingest called lost
+    reported: list[int] = field(default_factory=list)  # boards that persist called lost
     rebuild: bool = True
     _running: dict[asyncio.Task[None], asyncio.Event] = field(default_factory=dict)
 
@@ -60,7 +61,12 @@ class Flow:
 
     def persist(self, settings: Settings | None = None) -> Persist:
         """A running persist."""
-        role = Persist(settings or self.settings, self.metrics, self.archive, self.catalog)
+
+        async def report(season: Season) -> None:
+            self.reported.append(season.season_id)
+
+        settings = settings or self.settings
+        role = Persist(settings, self.metrics, self.archive, self.catalog, on_lost=report)
         self._start(role)
         return role
 

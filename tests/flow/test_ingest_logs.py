@@ -128,6 +128,27 @@ async def test_records_that_were_gone_before_persist_came_are_counted_as_lost(
     assert flow.metric("lost_records_total", role="persist") == 60
 
 
+async def test_postgresql_passes_over_what_is_gone_though_nothing_follows_and_boards_are_reported(
+    flow: Flow, admin: AIOKafkaAdminClient
+) -> None:
+    season = await flow.season(make_season("sum"))
+    persist = flow.persist()
+    await flow.send([flow.record(season, number, 1) for number in range(100)])
+    await flow.stored(season, 100)
+    await flow.stop(persist)
+    await flow.send([flow.record(season, number, 1) for number in range(60)])
+    await trim(admin, flow, dict.fromkeys(PARTITIONS, -1))
+    log = await flow.log_number()
+    flow.persist()
+
+    async def passed() -> bool:
+        return sum((await flow.archive.next_offsets(log)).values()) == 160
+
+    await until(passed)
+    assert set(flow.reported) == {season.season_id}
+    assert await flow.count(season) == 100
+
+
 async def trim(admin: AIOKafkaAdminClient, flow: Flow, starts: dict[int, int]) -> None:
     """Let the log begin at these offsets, as retention would."""
     await admin.delete_records(

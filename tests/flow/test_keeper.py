@@ -61,7 +61,7 @@ def settings() -> Settings:
         (Standing(Applied(2), False), 3, AFTER_US - 1, "it is of log 2, PostgreSQL reads log 3"),
         (Standing(Applied(2), False), 3, AFTER_US, None),
         (Standing(Applied(2), False), None, NOW_US, None),
-        (Standing(Applied(3), True), 3, AFTER_US, "ingest reported it"),
+        (Standing(Applied(3), True), 3, AFTER_US, "it was reported lost"),
     ],
 )
 def test_a_rebuild_is_due_where_a_board_cannot_go_on(
