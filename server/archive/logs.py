@@ -9,15 +9,17 @@ How far behind? `complete_to` is an instant with this promise: every record that
 below `next_offset`, so it is in its table, or refused for good. It rests on the broker alone: on the Kafka
 timestamp of a batch's last record (with LogAppendTime what was appended earlier has lower offsets), or on
 having read to the log's end, told as "so long ago" and not as an instant, so that no other clock than
-PostgreSQL's is compared. It never moves back and never lies ahead of PostgreSQL's clock. A marker that is
-missing was set longer than its life ago, so its record was in the log by then: ingest can take PostgreSQL's
-word on it once `complete_to` is younger than that life; half of it is left as a margin for `CreateTime` and
-for producers whose clocks are wrong.
+PostgreSQL's is compared. How long ago is reckoned once the transaction has begun, and from its beginning: a
+process that stood still for an hour in between does not promise that hour. It never moves back and never
+lies ahead of PostgreSQL's clock. A marker that is missing was set longer than its life ago, so its record
+was in the log by then: ingest can take PostgreSQL's word on it once `complete_to` is younger than that
+life; half of it is left as a margin for `CreateTime` and for producers whose clocks are wrong.
 
 Never does: ask a broker. Neighbours: `store.py` calls these within a transaction; `feed/persist.py` tells
 what it knows.
 """
 
+import time
 from typing import NamedTuple
 
 from server.archive.database import Connection
@@ -40,11 +42,13 @@ class Evidence(NamedTuple):
     """What persist knows of the time up to which it has read; both may be unknown (None).
 
     `timestamp_us`: Kafka timestamp of the last record below the batch's end, microseconds since the epoch.
-    `at_end_ago_us`: it read to the log's end, and found nothing beyond, so many microseconds ago.
+    `at_end_ago_us`: it read to the log's end, and found nothing beyond, so many microseconds before `told_s`,
+    an instant of the steady clock (None: before now).
     """
 
     timestamp_us: int | None = None
     at_end_ago_us: int | None = None
+    told_s: float | None = None
 
 
 async def log_number(connection: Connection, identity: LogIdentity) -> int:
@@ -112,13 +116,16 @@ _MOVE = """
 UPDATE persist_offsets SET next_offset = $4, complete_to = greatest(
     complete_to,
     CASE WHEN $5::timestamptz IS NOT NULL THEN least($5, clock_timestamp()) END,
-    clock_timestamp() - $6::bigint * interval '1 microsecond')
+    transaction_timestamp() - $6::bigint * interval '1 microsecond')
 WHERE log_id = $1 AND log_partition = $2 AND next_offset = $3"""
 
 
 async def move_offset(connection: Connection, span: LogRange, evidence: Evidence) -> None:
     """Move the partition's offset over the range, and lock it until the transaction ends; else `Fenced`."""
-    moved = await connection.execute(_MOVE, *span, *evidence)
+    ago_us = evidence.at_end_ago_us
+    if ago_us is not None and evidence.told_s is not None:
+        ago_us += int((time.monotonic() - evidence.told_s) * 1_000_000)
+    moved = await connection.execute(_MOVE, *span, evidence.timestamp_us, ago_us)
     if moved != "UPDATE 1":
         offsets = await next_offsets(connection, span.log)
         raise Fenced(await current_log(connection), offsets.get(span.partition))

@@ -1,5 +1,7 @@
 """PostgreSQL's word where a marker may be missing: positions, and how far persist is behind (A13)."""
 
+import time
+
 import pytest
 
 from server.archive.logs import Evidence
@@ -50,6 +52,14 @@ async def test_persist_counts_as_behind_until_it_shows_that_it_is_not(archive: A
     assert await behind(archive, log, Evidence(timestamp_us=1_000_000))
     assert await behind(archive, log, Evidence(at_end_ago_us=HOUR_US // 2 + 1_000_000))
     assert not await behind(archive, log, Evidence(at_end_ago_us=HOUR_US // 2 - 60_000_000))
+
+
+async def test_a_persist_that_stood_still_before_it_told_does_not_vouch_for_that_time(
+    archive: Archive, log: int
+) -> None:
+    an_hour_ago = time.monotonic() - 3600
+    assert await behind(archive, log, Evidence(at_end_ago_us=0, told_s=an_hour_ago))
+    assert not await behind(archive, log, Evidence(at_end_ago_us=0, told_s=time.monotonic()))
 
 
 async def test_a_recent_record_shows_that_persist_is_not_behind(archive: Archive, log: int) -> None:

@@ -179,6 +179,7 @@ def patched(clock: Clock, topic: Topic, mutate: Mutate) -> Iterator[None]:
                     "reader",
                 )
             ],
+            ("server.archive.logs.time", clock),
             *[(f"server.keeper.{module}.time", clock) for module in ("keeper", "rebuild")],
             ("server.feed.backoff.wait_or_stop", pause),
             ("server.keeper.keeper.wait_or_stop", pause),

@@ -74,6 +74,8 @@ CREATE TABLE machine.clock (at double precision);
 INSERT INTO machine.clock VALUES ({BEGINS_S});
 CREATE FUNCTION machine.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
     AS 'SELECT to_timestamp(at) FROM machine.clock';
+CREATE FUNCTION machine.transaction_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS 'SELECT to_timestamp(at) FROM machine.clock';
 -- where a log was left (season_id null), and where persist stood when a season was reset
 CREATE TABLE machine.history (season_id int, log_id int, log_partition int, next_offset bigint);
 CREATE FUNCTION machine.note_left() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
