@@ -10,17 +10,19 @@ Neighbours: `persist.py` runs one a log, `archive/store.py` moves rows, totals a
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
+from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.errors import ArchiveUnavailable, Fenced, SeasonAppeared
 from server.archive.logs import Evidence
 from server.archive.results import StoreReply
 from server.archive.store import Archive
+from server.core.season import Season
 from server.errors import RankcastError
 from server.feed.backoff import Stopped, insist
 from server.feed.decode import Decoded, decode
@@ -37,16 +39,14 @@ READ_SECONDS = 0.1
 EVIDENCE_SECONDS = 5.0
 YEAR_10000_MS = 253_402_300_800_000
 
+OnLost = Callable[[Season], Awaitable[None]]
+
 
 @dataclass(slots=True)
 class _Stand:
-    """Where a partition stands: `next` in PostgreSQL, `due` where the next range that fits begins.
-
-    They differ where retention took records that PostgreSQL never had. `told_at`: when it was told last.
-    """
+    """Where a partition stands in PostgreSQL, and when (steady seconds) evidence was last brought."""
 
     next: int
-    due: int
     told_at: float = 0.0
 
 
@@ -63,6 +63,7 @@ class PersistSession:
         *,
         rejected: RejectedRecords,
         log_number: int,
+        on_lost: OnLost,
     ) -> None:
         self._settings = settings
         self._metrics = metrics
@@ -71,6 +72,7 @@ class PersistSession:
         self._reader = reader
         self._rejected = rejected
         self._log = log_number
+        self._on_lost = on_lost
         self._stands: dict[int, _Stand] = {}
         self._held = False
         self._report = Report(metrics, ROLE, reader, self._positions)
@@ -86,7 +88,7 @@ class PersistSession:
                 self._report.check()
                 if fresh := self._reader.take_fresh():
                     await self._stored()
-                    await self._hold(fresh)
+                    await self._hold(fresh, stop)
                 fetches = await self._reader.read(READ_SECONDS)
                 decoded = [(fetch, await self._decoded(fetch, stop)) for fetch in fetches]
                 await self._stored()
@@ -112,7 +114,7 @@ class PersistSession:
 
     # -- reading
 
-    async def _hold(self, fresh: Iterable[int]) -> None:
+    async def _hold(self, fresh: Iterable[int], stop: asyncio.Event) -> None:
         """Begin new partitions where PostgreSQL stands or, where it holds none yet, where the log begins."""
         for partition in list(self._stands):
             if not self._reader.holds(partition):
@@ -120,11 +122,27 @@ class PersistSession:
         for partition, start in (await self._reader.starts(fresh)).items():
             at = await self._archive.hold(self._log, partition, start)
             if at < start:
-                log.error("records_lost", log=self._log, partition=partition, offset=at, log_begins=start)
-                self._metrics.lost_records.labels(ROLE).inc(start - at)
-            self._stands[partition] = _Stand(at, max(at, start))
-            self._reader.begin(partition, max(at, start))
+                at = await self._over_gap(partition, at, start, stop)
+            self._stands[partition] = _Stand(at)
+            self._reader.begin(partition, at)
         self._held = True
+
+    async def _over_gap(self, partition: int, at: int, start: int, stop: asyncio.Event) -> int:
+        """Pass over what retention took unread; return where to go on.
+
+        A board may have it, since ingest reads by itself: all are reported lost, before PostgreSQL moves on.
+        """
+        log.error("records_lost", log=self._log, partition=partition, offset=at, log_begins=start)
+        for season in await self._catalog.all():
+            await insist(
+                partial(self._on_lost, season), (RedisError, OSError, TimeoutError), self._away, stop
+            )
+        try:
+            await self._archive.store(self._log, partition, at, start, [])
+        except Fenced as fence:
+            return self._found(partition, fence)
+        self._metrics.lost_records.labels(ROLE).inc(start - at)
+        return start
 
     async def _decoded(self, fetch: Fetch, stop: asyncio.Event) -> Decoded:
         def work() -> Awaitable[Decoded]:
@@ -154,7 +172,7 @@ class PersistSession:
         for partition, stand in list(self._stands.items()):
             end = self._reader.end(partition)
             if now - stand.told_at >= self._evidence_every and end is not None and end <= stand.next:
-                nothing = Decoded(partition, stand.due, stand.due)
+                nothing = Decoded(partition, stand.next, stand.next)
                 await insist(partial(self._store_range, nothing), (ArchiveUnavailable,), self._away, stop)
         self.problem = None
 
@@ -180,7 +198,7 @@ class PersistSession:
     def _fits(self, decoded: Decoded) -> bool:
         """Whether the range is the one that is due; not so when PostgreSQL turned out to stand elsewhere."""
         stand = self._stands.get(decoded.partition)
-        return stand is not None and stand.due == decoded.start
+        return stand is not None and stand.next == decoded.start
 
     async def _store_range(self, decoded: Decoded) -> None:
         """Store one range and move the offset over it."""
@@ -204,7 +222,7 @@ class PersistSession:
         except Fenced as fence:
             self._fenced(decoded, fence)
             return
-        stand.next = stand.due = decoded.end
+        stand.next = decoded.end
         stand.told_at = time.monotonic()
         if decoded.end > decoded.start:
             self._count(decoded, reply, time.monotonic() - began)
@@ -227,7 +245,13 @@ class PersistSession:
         At the range's own end the commit came through unheard: the reader, there already or beyond with the
         next range in hand, stays where it is.
         """
-        partition = decoded.partition
+        found = self._found(decoded.partition, fence)
+        self._stands[decoded.partition] = _Stand(found)
+        if found != decoded.end:
+            self._reader.begin(decoded.partition, found)
+
+    def _found(self, partition: int, fence: Fenced) -> int:
+        """Where PostgreSQL stands, which somebody else or an unheard commit has moved."""
         self._metrics.retries.labels(ROLE, "fenced").inc()
         log.info(
             "persist_fenced",
@@ -238,14 +262,14 @@ class PersistSession:
         )
         if fence.found_log != self._log or fence.found_offset is None:
             raise LogChanged(f"log {self._log} is not the one that PostgreSQL reads: {fence}")
-        self._stands[partition] = _Stand(fence.found_offset, fence.found_offset)
-        if fence.found_offset != decoded.end:
-            self._reader.begin(partition, fence.found_offset)
+        return fence.found_offset
 
     # -- telling others
 
     def _away(self, fault: Exception) -> None:
         part = "archive" if isinstance(fault, ArchiveUnavailable) else "rejected"
+        if not isinstance(fault, RankcastError):
+            part = "redis"
         self._metrics.retries.labels(ROLE, part).inc()
         if self.problem is None:
             log.warning("persist_waits", part=part, error=str(fault))
