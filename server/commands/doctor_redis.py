@@ -22,7 +22,9 @@ async def examine_redis(settings: Settings) -> list[Finding]:
         findings = [_version(info), _eviction(info), _memory(info), _persistence(info), _role(info)]
         findings.append(await _clock(client, settings))
         if info["role"] == "master":
-            findings += [_replicas(info), await _exactness(client)]
+            findings.append(_replicas(info))
+        if info["role"] == "master" and not _is_full(info):
+            findings.append(await _exactness(client))
     finally:
         await client.aclose()
     return findings
@@ -50,17 +52,22 @@ def _eviction(info: dict[str, Any]) -> Finding:
     )
 
 
+def _is_full(info: dict[str, Any]) -> bool:
+    used, most = int(info["used_memory"]), int(info["maxmemory"])
+    return most > 0 and used >= FULL * most
+
+
 def _memory(info: dict[str, Any]) -> Finding:
     used, most = int(info["used_memory"]), int(info["maxmemory"])
     text = f"{used / 2**20:.0f} MiB used"
     if most == 0:
         return good("Redis", f"{text}, no limit (maxmemory)")
-    if used < FULL * most:
+    if not _is_full(info):
         return good("Redis", f"{text} of {most / 2**20:.0f}")
     return wrong(
         "Redis",
         f"{text} of {most / 2**20:.0f}: at the limit it refuses writes, and boards stand still",
-        "raise maxmemory (about 100 bytes a player and 200 a result of the last hour), or move seasons away",
+        "raise maxmemory: about 75 bytes a player and board, and 130 a result of the last hour",
     )
 
 
