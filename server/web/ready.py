@@ -30,6 +30,7 @@ class Readiness:
         self._checks: dict[str, tuple[Check, bool]] = {}
         self._asking: asyncio.Task[Report] | None = None
         self._known: dict[str, bool] = {}  # what was told of each part last
+        self._late: dict[str, asyncio.Future[str | None]] = {}  # checks that missed the deadline
 
     def add(self, part: str, check: Check, *, needed: bool = True) -> None:
         """Ask this part, too; one that is not `needed` is told of, and the process serves without it."""
@@ -61,17 +62,36 @@ class Readiness:
 
     async def _ask_all(self) -> Report:
         names = sorted(self._checks)
-        parts = await asyncio.gather(*(_ask(*self._checks[name]) for name in names))
+        parts = await asyncio.gather(*(self._ask(name, *self._checks[name]) for name in names))
         ready = all(part.ready or not part.needed for part in parts)
         return Report(ready, dict(zip(names, parts, strict=True)))
 
+    async def _ask(self, name: str, check: Check, needed: bool) -> Part:
+        """Ask one part. A check that does not end when it is cancelled is left behind, at most one a part."""
+        deadline = time.monotonic() + CHECK_SECONDS
+        late = Part(False, f"no answer within {CHECK_SECONDS:g} s", needed)
+        if name in self._late and not await _ended(self._late[name], deadline):
+            return late
+        asking = asyncio.ensure_future(check())
+        if not await _ended(asking, deadline):
+            asking.cancel()
+            asking.add_done_callback(_forget)
+            self._late[name] = asking
+            return late
+        self._late.pop(name, None)
+        try:
+            reason = asking.result()
+        except Exception as error:  # a part that cannot even be asked is not ready, whatever it raises
+            reason = f"{type(error).__name__}: {error}"
+        return Part(reason is None, reason, needed)
 
-async def _ask(check: Check, needed: bool) -> Part:
-    try:
-        async with asyncio.timeout(CHECK_SECONDS):
-            reason = await check()
-    except TimeoutError:
-        reason = f"no answer within {CHECK_SECONDS:g} s"
-    except Exception as error:  # a part that cannot even be asked is not ready, whatever it raises
-        reason = f"{type(error).__name__}: {error}"
-    return Part(reason is None, reason, needed)
+
+async def _ended(task: asyncio.Future[str | None], deadline: float) -> bool:
+    done, _ = await asyncio.wait({task}, timeout=max(0.0, deadline - time.monotonic()))
+    return bool(done)
+
+
+def _forget(late: asyncio.Future[str | None]) -> None:
+    """Take note of how a late check ended, which nobody waits for."""
+    if not late.cancelled():
+        late.exception()

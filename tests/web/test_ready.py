@@ -1,6 +1,7 @@
 """Readiness: every part is asked, none can hold the answer up."""
 
 import asyncio
+import contextlib
 
 import pytest
 from structlog.testing import capture_logs
@@ -56,6 +57,31 @@ async def test_a_part_that_hangs_is_not_ready_within_the_deadline(monkeypatch: p
     readiness.add("postgres", hanging)
 
     assert (await readiness.report()).parts == {"postgres": Part(False, "no answer within 0.05 s")}
+
+
+async def test_a_check_that_does_not_end_when_it_is_cancelled_holds_no_answer_up_and_is_not_asked_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ready, "CHECK_SECONDS", 0.05)
+    asked, thawed = 0, asyncio.Event()
+
+    async def frozen() -> str | None:
+        nonlocal asked
+        asked += 1
+        with contextlib.suppress(asyncio.CancelledError):
+            await thawed.wait()
+        await thawed.wait()  # as a driver does that tells a frozen server of the cancellation
+        return None
+
+    readiness = Readiness()
+    readiness.add("postgres", frozen)
+    async with asyncio.timeout(2):
+        for _ in range(3):
+            assert (await readiness.report()).parts == {"postgres": Part(False, "no answer within 0.05 s")}
+    assert asked == 1
+    thawed.set()
+    assert (await readiness.report()).parts == {"postgres": Part(True)}
+    assert asked == 2
 
 
 async def test_probes_at_the_same_time_share_one_round() -> None:
