@@ -126,16 +126,17 @@ class World:
 
     def _work(self, name: str) -> Callable[[], Coroutine[Any, Any, None]]:
         on, stop = self._on, self._stop
+
+        async def on_lost(season: Season) -> None:
+            await on.boards.report_lost(season.season_id)
+
         if name.startswith("ingest"):
-
-            async def on_lost(season: Season) -> None:
-                await on.boards.report_lost(season.season_id)
-
             ingest = Ingest(on.settings, on.metrics, on.archive, on.catalog, on.boards, on_lost=on_lost)
             self._ingests[name] = ingest
             return lambda: ingest.run(stop)
         if name.startswith("persist"):
-            return lambda: Persist(on.settings, on.metrics, on.archive, on.catalog).run(stop)
+            persist = Persist(on.settings, on.metrics, on.archive, on.catalog, on_lost=on_lost)
+            return lambda: persist.run(stop)
         keeper = Keeper(on.settings, on.metrics, on.archive, on.boards, on.catalog)
         return lambda: keeper.run(stop)
 
