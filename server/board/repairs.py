@@ -36,7 +36,7 @@ class Repair:
     scores: Mapping[int, int | None]
     first: Applied
     last: Mapping[int, int]
-    aliens: Sequence[str] = ()
+    aliens: Sequence[bytes] = ()
 
 
 class Repairs:

@@ -17,10 +17,11 @@ from server.core.results import player_id_from_text
 
 
 class Alien(NamedTuple):
-    """A member that is no player's id, or has a score that is none, as Redis writes both."""
+    """A member that is no player's id, or has a score that is none: both to read, and its very bytes."""
 
     member: str
     score: str
+    raw: bytes
 
 
 class BoardPage(NamedTuple):
@@ -54,7 +55,7 @@ def page_of_rows(rows: Sequence[tuple[bytes, bytes]]) -> BoardPage:
         player = player_id_from_text(text)
         value = _score(score)
         if isinstance(player, Refusal) or value is None:
-            aliens.append(Alien(text, score.decode("ascii", "backslashreplace")))
+            aliens.append(Alien(text, score.decode("ascii", "backslashreplace"), member))
         else:
             good.append((player, value))
     array = np.array(good, np.int64).reshape(-1, 2)

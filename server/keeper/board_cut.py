@@ -76,14 +76,14 @@ class _Reading:
     def __init__(self, first: _Look) -> None:
         self._epoch, self._version = first.epoch, first.version
         self.newest = first.newest
-        self.aliens: dict[str, Alien] = {}
+        self.aliens: dict[bytes, Alien] = {}
         self._parts: list[tuple[Int64s, Int64s]] = []  # of pages
         self._changes: list[tuple[Int64s, Int64s]] = []  # score -1: removed
 
     def take_page(self, page: BoardPage) -> None:
         """Take a page; a member that comes again has its later score."""
         self._parts.append((page.players, page.scores))
-        self.aliens.update({alien.member: alien for alien in page.aliens})
+        self.aliens.update({alien.raw: alien for alien in page.aliens})
 
     def take(self, look: _Look) -> bool:
         """Take what a later look tells; True: nothing is left in the change log. Raises `_Moved`."""

@@ -68,7 +68,7 @@ class Round:
     seconds: float = 0.0
     wrong: dict[int, None] = field(default_factory=dict)  # whose score on the board is wrong, in order
     wrong_totals: list[int] = field(default_factory=list)
-    aliens: list[str] = field(default_factory=list)
+    aliens: list[bytes] = field(default_factory=list)
 
     @property
     def found(self) -> int:
@@ -190,7 +190,7 @@ def _round(season: Season, board: BoardCut) -> Round:
         found.findings.add_alien(alien)
         player = player_id_from_text(alien.member)
         if isinstance(player, Refusal):
-            found.aliens.append(alien.member)
+            found.aliens.append(alien.raw)
         else:  # whose score is none
             found.wrong[player] = None
     return found

@@ -46,7 +46,7 @@ class Repairer:
         self._reader = BoardReader(redis, settings.mirror_page)
 
     async def repair(
-        self, season: Season, epoch: str, players: Sequence[int], aliens: Sequence[str]
+        self, season: Season, epoch: str, players: Sequence[int], aliens: Sequence[bytes]
     ) -> tuple[int, int]:
         """Put the players right on the board of this epoch, and take the aliens away.
 
@@ -64,7 +64,7 @@ class Repairer:
         return repaired, left
 
     async def _insist(
-        self, season: Season, epoch: str, players: Sequence[int], aliens: Sequence[str]
+        self, season: Season, epoch: str, players: Sequence[int], aliens: Sequence[bytes]
     ) -> tuple[int, int]:
         repaired, pending = 0, list(players)
         for tries in range(FREE_TRIES + 1):
@@ -89,7 +89,7 @@ class Repairer:
         return await self._reader.standing(season_id)
 
     async def _once(
-        self, season: Season, at: Standstill, players: Sequence[int], aliens: Sequence[str]
+        self, season: Season, at: Standstill, players: Sequence[int], aliens: Sequence[bytes]
     ) -> tuple[int | None, list[int]]:
         """One try: how many were wrong (None: the board moved on), and who has to be looked at again."""
         wait_s = HELD_WAIT_S if at.hold else self._settings.cut_wait_s

@@ -42,7 +42,7 @@ def test_what_cannot_be_a_row_is_set_apart(member: bytes, score: bytes) -> None:
     assert (page.players.tolist(), page.scores.tolist()) == ([1], [3])
     assert page.players.dtype == np.int64
     shown = member.decode("utf-8", "backslashreplace")
-    assert page.aliens == [Alien(shown, score.decode())]
+    assert page.aliens == [Alien(shown, score.decode(), member)]
 
 
 def test_large_scores_are_read_exactly_however_a_server_writes_them() -> None:

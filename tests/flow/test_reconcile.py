@@ -66,7 +66,7 @@ async def _member_removed(sides: BothSides) -> None:
 
 
 async def _no_players(sides: BothSides) -> None:
-    await sides.redis.zadd(KEYS.zset, {"007": 5, "two words": 6})
+    await sides.redis.zadd(KEYS.zset, {b"007": 5, b"\xff two words": 6})
 
 
 async def _no_score(sides: BothSides) -> None:
@@ -220,7 +220,7 @@ async def test_where_postgresql_falls_behind_players_are_left_and_the_hold_ends(
     monkeypatch.setattr("server.keeper.repair.HELD_WAIT_S", 0.1)
     await _score_changed(sides)
     await sides.submit([sides.maker.result(1, 1)], 100)
-    stuck = asyncio.create_task(reconciler._repairer.repair(sides.season, await epoch_of(sides), [9], ["x"]))
+    stuck = asyncio.create_task(reconciler._repairer.repair(sides.season, await epoch_of(sides), [9], [b"x"]))
     assert await stuck == (0, 2)
 
     async def goes_on() -> bool:
