@@ -10,6 +10,7 @@ Neighbours: `web` sends what was posted, `replay` and the demo send files; `lane
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 
 import orjson
 import structlog
@@ -32,6 +33,7 @@ log = structlog.get_logger(__name__)
 BATCH_BYTES = 262_144
 METADATA_AGE_MS = 30_000
 RECONNECT_SECONDS = 0.2
+ASK_SECONDS = 1.5
 
 
 class ResultProducer:
@@ -45,6 +47,7 @@ class ResultProducer:
         self._same: SameLog | None = None  # only for a broker that gives no producer ids
         self._connecting = asyncio.Lock()
         self._trouble: Exception | None = None
+        self._failed: str | None = None  # why the last send was not acknowledged
         self._lanes: dict[int, Lane] = {}
         self._unsent = 0
         metrics.produced.labels(self._topic, "failed")  # from the start: alerts look at its first step
@@ -83,6 +86,7 @@ class ResultProducer:
                 await self._admitted(records)
         except (KafkaError, OSError, TimeoutError) as error:
             self._metrics.produced.labels(self._topic, "failed").inc(len(records))
+            self._failed = f"Kafka did not acknowledge results: {self._trouble or error!r}"
             raise RankcastError(
                 "log_unavailable",
                 f"Kafka did not acknowledge {len(records)} records within "
@@ -90,6 +94,18 @@ class ResultProducer:
                 "send them again, none counts twice",
             ) from error
         self._metrics.produced.labels(self._topic, "acknowledged").inc(len(records))
+        self._failed = None
+
+    async def problem(self) -> str | None:
+        """Why results cannot be sent, as far as is known; a broker that failed of late is asked again."""
+        if self._producer is None:
+            return f"Kafka: {self._trouble}" if self._trouble is not None else None
+        if self._failed is not None:
+            with suppress(KafkaError, OSError, TimeoutError):
+                async with asyncio.timeout(ASK_SECONDS):
+                    await self._producer.client.fetch_all_metadata()
+                self._failed = None
+        return self._failed
 
     async def _admitted(self, records: Sequence[Record]) -> None:
         async with self._door:  # first come, first served

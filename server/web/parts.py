@@ -190,6 +190,7 @@ def _add_web(parts: Parts, base: _Base, life: Life, ends: LogEnds, *, demo: bool
     )
     boards = _Boards(base.catalog, mirrors)
     parts.process.readiness.add("boards", boards.problem)
+    parts.process.readiness.add("kafka", producer.problem, needed=False)  # reads need none
     parts.roles |= {
         "mirrors": mirrors.run,
         "names": names.run,

@@ -201,6 +201,28 @@ async def test_a_broker_that_freezes_and_thaws_gets_what_was_sent_meanwhile(own_
     assert [value for _, _, value in await read_all(settings, 2)] == [b"before", b"meanwhile"]
 
 
+async def test_a_broker_that_does_not_acknowledge_is_a_problem_until_it_answers_again(
+    own_kafka: Tansu,
+) -> None:
+    settings = Settings(kafka_bootstrap=own_kafka.address, topic="results", delivery_timeout_s=1)
+    producer = ResultProducer(settings, Metrics())
+    await producer.start()
+    assert await producer.problem() is None
+    own_kafka.pause()
+    try:
+        with pytest.raises(RankcastError, match="did not acknowledge"):
+            await producer.send([(b"1", b"x")])
+        assert "did not acknowledge" in (await producer.problem() or "")
+    finally:
+        own_kafka.resume()
+
+    async def over() -> bool:
+        return await producer.problem() is None
+
+    await until(over, within=20)
+    await producer.stop()
+
+
 async def test_after_a_restart_of_the_broker_results_go_on(own_kafka: Tansu) -> None:
     settings = Settings(kafka_bootstrap=own_kafka.address, topic_partitions=4, delivery_timeout_s=3)
     producer = ResultProducer(settings, Metrics())

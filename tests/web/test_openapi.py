@@ -116,3 +116,10 @@ def test_a_process_without_boards_describes_its_health_alone() -> None:
         "/metrics",
         "/openapi.json",
     }
+
+
+def test_readiness_is_described_part_by_part() -> None:
+    description = _told(next(it for it in OPERATIONS if it.name == "readyz"))["description"]
+    parts = set(re.findall(r"`(\w+)`", description)) - {"needed"}
+
+    assert parts == {"boards", "ingest", "kafka", "keeper", "persist", "postgres", "process", "redis"}

@@ -39,7 +39,7 @@ async def test_any_set_of_roles_starts_answers_for_its_health_and_stops(
 async def test_readiness_names_every_part(reader: Api) -> None:
     body = (await reader.http.get("/readyz")).json()
 
-    assert set(body["parts"]) == {"boards", "ingest", "keeper", "persist", "postgres", "redis"}
+    assert set(body["parts"]) == {"boards", "ingest", "kafka", "keeper", "persist", "postgres", "redis"}
 
 
 async def test_postgresql_away_makes_the_process_not_ready_and_boards_are_still_served(
@@ -80,8 +80,10 @@ async def test_kafka_away_refuses_writes_and_serves_reads(settings: Settings) ->
         await process.archive.create_season(Season.parse(definition(12), 0))
         answer = await http.post("/seasons/12/results", json=result(), headers=AUTH)
         seasons = await http.get("/seasons")
+        ready = await http.get("/readyz")
 
     assert (answer.status_code, answer.json()["code"]) == (503, "log_unavailable")
+    assert (ready.status_code, ready.json()["parts"]["kafka"]["ready"]) == (200, False)
     assert answer.json()["retry"] is True
     assert seasons.status_code == 200
 

@@ -50,6 +50,12 @@ OPERATIONS = (
         "readyz",
         "operations",
         "Can the process serve?",
+        "Part by part, with the reason where one is not ready. `boards`: the boards of running seasons "
+        "have been read (role web); `kafka`: results that are posted are acknowledged (web); `ingest`, "
+        "`persist`: the log is read and every board, or PostgreSQL, takes what is read; `keeper`: every "
+        "board that has to be rebuilt can be; `postgres`, `redis`: the service answers; `process`: it "
+        "is not stopping. The answer is 503 while a part that is `needed` is not ready: a process of "
+        "role web alone needs `boards` only, since reads are answered from memory.",
         answers=(
             Answer(200, "it can", Content(Readiness, Readiness(True, {"redis": Part(True)}))),
             Answer(503, "it cannot: the parts say why", Content(Readiness, _NOT_READY)),
