@@ -40,6 +40,7 @@ class Scene:
     over: str = ""  # the background below an overlay
     fake_clock: bool = False  # `act` lets the browser's clock run
     context: tuple[tuple[str, Any], ...] = ()
+    keep: str = ""  # also a picture of the README: its file
 
 
 # -- what happens
@@ -177,6 +178,37 @@ DEMO = (
     Scene("demo", "/"),
     Scene("demo-followed", "/?player=160"),
 )
+# -- the README
+
+
+async def _look_up(page: Page, _acted: Acted) -> None:
+    """Follow a team for some seconds of the demo, at a pace that moves the board."""
+    await page.click("[data-speed='5']")
+    await page.click("#search")
+    await page.keyboard.type("Zambia")
+    await page.wait_for_selector("#found li")
+    await page.keyboard.press("Enter")
+    await page.wait_for_timeout(24_000)
+    await page.wait_for_function(r"/\d/.test(document.getElementById('results').textContent)")
+
+
+async def _wait(page: Page, _acted: Acted) -> None:
+    await page.frame_locator("#over").locator("#banner.shown").wait_for(timeout=120_000)
+
+
+README = (
+    Scene(
+        "readme-overlay",
+        f"/overlay?board=s1&title={quote('Goals since 1872')}&player=7&limit=7",
+        OVERLAY_ROWS,
+        act=_wait,
+        sizes=((864, 486),),
+        schemes=("dark",),
+        over="scene",
+        keep="docs/overlay.png",
+    ),
+    Scene("readme-board", "/", act=_look_up, sizes=((1280, 860),), schemes=("dark",), keep="docs/board.png"),
+)
 # -- the overlay
 
 
@@ -218,4 +250,4 @@ PAPERS = (
     Scene("setup", "/overlay/setup", "#preview"),
     Scene("docs", "/docs", ".call"),
 )
-SCENES: tuple[Scene, ...] = (*DEMO, *LIVE, *STATES, *OVERLAYS, *PAPERS)
+SCENES: tuple[Scene, ...] = (*README, *DEMO, *LIVE, *STATES, *OVERLAYS, *PAPERS)

@@ -8,6 +8,7 @@ import asyncio
 import html
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -88,6 +89,8 @@ async def take(browser: Browser, url: str, scene: Scene, size: Size) -> list[Pat
         files.append(FOLDER / f"{scene.name}-{width}-{scheme}.png")
         await page.screenshot(path=files[-1], animations="disabled")
     await context.close()
+    if scene.keep:
+        shutil.copyfile(files[0], ROOT / scene.keep)
     return files
 
 
