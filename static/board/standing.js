@@ -85,7 +85,7 @@ function stale({ reason, since }, view, now) {
 /** @param {View} view @param {Season | null} season @param {number} now @returns {Standing} */
 function ofSeason(view, season, now) {
   if (view.season === "closed" || (season !== null && now >= season.endsAt)) {
-    return { kind: "ended", word: season ? `final, ended ${dayOf(season.endsAt - 1)}` : "final", text: "" };
+    return { kind: "ended", word: "final", text: "" }; // since when stands below the title
   }
   if (season && now < season.startsAt) {
     return { kind: "upcoming", word: `starts ${dayOf(season.startsAt)}`, text: "" };
