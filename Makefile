@@ -27,7 +27,7 @@ test: $(VENV)/dev.stamp ## run all rings of tests (ARGS="tests/core -x" for some
 	@exec $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-faults: $(VENV)/dev.stamp ## break services and processes under load: minutes (ARGS="tests/faults/test_redis.py" for some)
-	@exec $(PY) -m pytest -n $(FAULT_WORKERS) $(or $(ARGS),tests/faults)
+	@exec $(PY) -m pytest -n $(FAULT_WORKERS) --dist loadfile $(or $(ARGS),tests/faults)
 
 model: $(VENV)/dev.stamp ## try random schedules of faults (N=100000 SEED=1 WORKERS=2; a failing one prints its seed: N=1 SEED=… again)
 	@exec $(PY) -m tests.model.search --n $(or $(N),2000) --seed $(or $(SEED),1) --workers $(or $(WORKERS),2)
