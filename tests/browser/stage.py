@@ -57,7 +57,7 @@ class Board:
         return answer.status_code == 200 and answer.json()["points"] >= points
 
     async def call(self, names: Mapping[int, str]) -> None:
-        """Give players names."""
+        """Give players names, on all boards: of ids that no other test uses."""
         told = {str(player): name for player, name in names.items()}
         (await self.http.put("/players", json=told, headers=AUTH)).raise_for_status()
 

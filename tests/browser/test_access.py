@@ -53,8 +53,8 @@ class Scenes:
 
     async def _made(self) -> Board:
         made = await self._stage.board()
-        await made.report({player: 1000 - player for player in range(1, 13)})
-        await made.call({1: "Ada Lovelace", 2: "مريم بنت عبد الله"})
+        await made.report({960_000 + place: 1000 - place for place in range(1, 13)})
+        await made.call({960_001: "Ada Lovelace", 960_002: "مريم بنت عبد الله"})
         return made
 
     async def _open(self, path: str, base: str | None = None) -> Page:
@@ -62,7 +62,7 @@ class Scenes:
 
     async def rows_and_a_player(self) -> Page:
         """The live board with a player chosen."""
-        page = await self._open(f"/?board={(await self._made()).name}&player=7")
+        page = await self._open(f"/?board={(await self._made()).name}&player=960007")
         await page.wait_for_selector("#neighbour-rows tr")
         return page
 
@@ -70,7 +70,7 @@ class Scenes:
         """The live board while somebody searches."""
         page = await self._open(f"/?board={(await self._made()).name}")
         await page.wait_for_selector("#rows tr")
-        await page.fill("#search", "7")
+        await page.fill("#search", "960007")
         await page.wait_for_selector("#found li")
         return page
 
@@ -101,7 +101,8 @@ class Scenes:
 
     async def overlay(self) -> Page:
         """The overlay."""
-        page = await self._open(f"/overlay?board={(await self._made()).name}&title=Autumn&player=12&limit=5")
+        made = await self._made()
+        page = await self._open(f"/overlay?board={made.name}&title=Autumn&player=960012&limit=5")
         await page.wait_for_selector("#rows li")
         return page
 

@@ -105,6 +105,16 @@ async def test_it_is_transparent_by_itself_and_fits_a_small_source(pages: Pages,
         assert await page.evaluate("document.getElementById('rows').getBoundingClientRect().bottom") < 200
 
 
+async def test_a_browser_source_that_cannot_run_it_says_so(pages: Pages) -> None:
+    """E11"""
+    pages.forgive("Failed to load resource")
+    page = await pages.open("/overlay", ready=False)
+    await page.route("**/overlay.js", lambda route: route.abort())
+    await page.goto("/overlay")
+
+    await eventually(lambda: page.is_visible("text=needs a browser source of 2022 or later"))
+
+
 async def test_the_chosen_player_is_shown_below_and_followed(pages: Pages, stage: Stage) -> None:
     board = await stage.board()
     await board.report({player: 1000 - player for player in range(1, 121)})
@@ -204,30 +214,33 @@ async def test_a_board_that_is_not_there_is_named_and_shown_once_it_is_made(
 async def test_names_are_text_and_leave_the_layout_as_it_is(pages: Pages, stage: Stage) -> None:
     """E12"""
     board = await stage.board()
-    names = {
-        1: "<img src=x onerror=alert(1)>",
-        2: "\"quoted\" & '&amp;' <b>bold</b>",
-        3: "\u202etxet desrever",
-        4: "e" + "\u0301" * 63,
-        5: "👩‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿🏳️‍🌈",
-        6: "W" * 64,
-        7: "مرحبا بالعالم",
-        8: "﷽﷽﷽",
-        9: "a",
-    }
-    await board.call(names)
-    await board.report({player: 1_000_000 + 100 - player for player in names})
+    first = 940_001  # other tests' players have no names
+    names = [
+        "<img src=x onerror=alert(1)>",
+        "\"quoted\" & '&amp;' <b>bold</b>",
+        "\u202etxet desrever",
+        "e" + "\u0301" * 63,
+        "👩‍👩‍👧‍👦🏴󠁧󠁢󠁳󠁣󠁴󠁿🏳️‍🌈",
+        "W" * 64,
+        "مرحبا بالعالم",
+        "﷽﷽﷽",
+        "a",
+    ]
+    players = dict(enumerate(names, first))
+    await board.call(players)
+    await board.report({first + place: 1_000_000 - place for place in range(len(names))})
     title = "%3Ci%3E" + "e%CC%81" * 30
-    page = await pages.open(f"/overlay?board={board.name}&player=1&title={title}", (640, 480))
-    await eventually(lambda: _rows_are(page, [(p, name, 1_000_100 - p) for p, name in names.items()]))
+    page = await pages.open(f"/overlay?board={board.name}&player={first}&title={title}", (640, 480))
+    rows = [(place + 1, name, 1_000_000 - place) for place, name in enumerate(names)]
+    await eventually(lambda: _rows_are(page, rows))
 
     boxes = await page.evaluate(_BOXES)
     assert all(box["inside"] and box["apart"] and box["flat"] for box in boxes), boxes
     assert len({box["height"] for box in boxes}) == 1
     assert await page.locator("img, #rows b, i:not(.move)").count() == 0
     assert (await page.inner_text("#title")).startswith("<i>e")
-    await board.call({10: (long := "<u>" + "W" * 60)})
-    await board.report({10: 1_500_000})
+    await board.call({940_010: (long := "<u>" + "W" * 60)})
+    await board.report({940_010: 1_500_000})
     await eventually(lambda: _says(page, long))
     assert await page.evaluate("document.getElementById('banner').scrollWidth") <= 22 * 15
     assert await page.is_visible("#banner b")

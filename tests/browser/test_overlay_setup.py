@@ -13,8 +13,8 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
     pages: Pages, stage: Stage
 ) -> None:
     board = await stage.board()
-    await board.call({1: "Ada", 2: "Edsger", 4: "Grace"})
-    await board.report({player: 100 - player for player in range(1, 7)})
+    await board.call({950_001: "Ada", 950_002: "Edsger", 950_004: "Grace"})
+    await board.report({950_000 + place: 100 - place for place in range(1, 7)})
     page = await pages.open("/overlay/setup")
     await eventually(lambda: page.locator("#preview").count())
 
@@ -22,16 +22,15 @@ async def test_what_is_chosen_becomes_an_address_that_the_preview_and_the_overla
     await page.fill("[name=title]", "Ladder & co")
     await page.fill("[name=limit]", "2")
     await page.fill("[name=scale]", "1.5")
-    await page.fill("[name=player]", "4")
+    await page.fill("[name=player]", "950004")
     await page.check("[value=light]")
     await page.uncheck("[value=rank]")
     await page.select_option("[name=lang]", "de")
     await page.uncheck("[name=rankups]")
 
     address = await page.input_value("#address")
-    query = (
-        "&limit=2&player=4&theme=light&scale=1.5&columns=name,points&title=Ladder+%26+co&lang=de&rankups=0"
-    )
+    looks = "theme=light&scale=1.5&columns=name,points&title=Ladder+%26+co&lang=de&rankups=0"
+    query = f"&limit=2&player=950004&{looks}"
     assert address == f"{pages.url}/overlay?board={board.name}{query}"
     await eventually(lambda: _previews(page, address))
     shown = await pages.open(address)
