@@ -57,6 +57,14 @@ class LogLeft(Exception):  # noqa: N818  the rule is called so
         self.log = log
 
 
+class StoreRefused(Exception):  # noqa: N818  what PostgreSQL did
+    """PostgreSQL refuses a batch for good, whoever asks and however often: nothing of it was written.
+
+    Results that came this far are right, so something was done to the database: a constraint, a trigger, a
+    right that was taken away. The message is PostgreSQL's own.
+    """
+
+
 class SeasonAppeared(Exception):  # noqa: N818  says what happened
     """Seasons that records of a batch were refused for lack of stand by now; judge those records again."""
 
@@ -74,6 +82,18 @@ class SeasonDiffers(RankcastError):  # noqa: N818  says what is the matter
             f"season {season_id} stands already, and its definition is final: {'; '.join(differences)}",
         )
         self.differences = differences
+
+
+@contextmanager
+def refusals_named(*, of_rows: bool) -> Iterator[None]:
+    """Raise `StoreRefused` for what is no passing fault; one that is of no rows is waited out."""
+    try:
+        yield
+    except (asyncpg.PostgresError, ValueError) as fault:
+        message = (str(fault) or type(fault).__name__).splitlines()[0]
+        if not of_rows:
+            raise ArchiveUnavailable(f"PostgreSQL: {type(fault).__name__}: {message}") from fault
+        raise StoreRefused(f"{type(fault).__name__}: {message}") from fault
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from server.archive import audits, cut, logs, migrate, names, results, seasons, 
 from server.archive.audits import AuditRecord, StoredAudit
 from server.archive.cut import SeasonCut
 from server.archive.database import Database
+from server.archive.errors import refusals_named
 from server.archive.logs import Evidence, LogRange
 from server.archive.results import Answers, Row, StoreReply
 from server.archive.totals import Total, TotalsSnapshot
@@ -125,14 +126,15 @@ class Archive:
 
         One transaction: rows, totals and offset, or nothing and `Fenced`. Without rows it moves the offset
         alone, with `end` at `start` it only brings evidence of how far persist is. `unknown` are seasons for
-        lack of which records of the range were refused: where one stands by now, `SeasonAppeared`.
+        lack of which records of the range were refused: where one stands by now, `SeasonAppeared`. Raises
+        `StoreRefused` for rows that will be refused again.
         """
         batches = [
             (await self._definition(season_id), list(batch))
             for season_id, batch in groupby(sorted(rows, key=_season_of), key=_season_of)
         ]
         reply = StoreReply(0, 0, 0, 0)
-        with self._seconds.labels("store").time():
+        with self._seconds.labels("store").time(), refusals_named(of_rows=bool(rows)):
             async with self._database.transaction() as connection:
                 if unknown:
                     await seasons.must_be_unknown(connection, unknown)

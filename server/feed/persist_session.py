@@ -10,7 +10,7 @@ Neighbours: `persist.py` runs one a log, `archive/store.py` moves rows, totals a
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,9 +18,9 @@ import structlog
 from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
-from server.archive.errors import ArchiveUnavailable, Fenced, SeasonAppeared
+from server.archive.errors import ArchiveUnavailable, Fenced, SeasonAppeared, StoreRefused
 from server.archive.logs import Evidence
-from server.archive.results import StoreReply
+from server.archive.results import Row, StoreReply
 from server.archive.store import Archive
 from server.core.season import Season
 from server.errors import RankcastError
@@ -29,6 +29,7 @@ from server.feed.decode import Decoded, decode
 from server.feed.reader import Fetch, LogChanged, LogReader
 from server.feed.rejected import RejectedRecords
 from server.feed.report import Report
+from server.feed.stuck import StuckPartitions, up_to_refused
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -78,7 +79,13 @@ class PersistSession:
         self._report = Report(metrics, ROLE, reader, self._positions)
         self._storing: asyncio.Task[None] | None = None
         self._evidence_every = min(EVIDENCE_SECONDS, settings.marker_life_s / 8)
-        self.problem: str | None = None
+        self._stuck = StuckPartitions(metrics, log_number)
+        self._waits: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps results from PostgreSQL, in a sentence."""
+        return self._waits or self._stuck.problem
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop`; then finish what is in hand. Raises what the reader raises."""
@@ -119,6 +126,7 @@ class PersistSession:
         for partition in list(self._stands):
             if not self._reader.holds(partition):
                 del self._stands[partition]
+                self._stuck.forget(partition)
         for partition, start in (await self._reader.starts(fresh)).items():
             at = await self._archive.hold(self._log, partition, start)
             if at < start:
@@ -166,6 +174,8 @@ class PersistSession:
 
     async def _store(self, round_: list[tuple[Fetch, Decoded]], stop: asyncio.Event) -> None:
         """Store each range; where there is none, bring evidence of how far persist is now and then."""
+        for partition in self._stuck.due(time.monotonic()):
+            self._reader.begin(partition, self._stands[partition].next)
         for fetch, decoded in round_:
             await self._keep(fetch, decoded, stop)
         now = time.monotonic()
@@ -174,13 +184,14 @@ class PersistSession:
             if now - stand.told_at >= self._evidence_every and end is not None and end <= stand.next:
                 nothing = Decoded(partition, stand.next, stand.next)
                 await insist(partial(self._store_range, nothing), (ArchiveUnavailable,), self._away, stop)
-        self.problem = None
+        self._waits = None
 
     async def _keep(self, fetch: Fetch, decoded: Decoded, stop: asyncio.Event) -> None:
         """Write the refused records of a range, then store the others and move the offset over all."""
         while self._fits(decoded):
             try:
-                await insist(partial(self._reject, decoded), (RankcastError,), self._away, stop)
+                if decoded.partition not in self._stuck:
+                    await insist(partial(self._reject, decoded), (RankcastError,), self._away, stop)
                 await insist(partial(self._store_range, decoded), (ArchiveUnavailable,), self._away, stop)
                 return
             except SeasonAppeared as appeared:
@@ -208,6 +219,9 @@ class PersistSession:
         rows = [
             row for share in decoded.shares.values() for row in zip(share.offsets, share.results, strict=True)
         ]
+        if decoded.partition in self._stuck:
+            await self._store_up_to_refused(decoded, sorted(rows)[:1])
+            return
         began = time.monotonic()
         try:
             reply = await self._archive.store(
@@ -222,10 +236,42 @@ class PersistSession:
         except Fenced as fence:
             self._fenced(decoded, fence)
             return
+        except StoreRefused:
+            await self._store_up_to_refused(decoded, sorted(rows))
+            return
         stand.next = decoded.end
         stand.told_at = time.monotonic()
         if decoded.end > decoded.start:
             self._count(decoded, reply, time.monotonic() - began)
+
+    async def _store_up_to_refused(self, decoded: Decoded, rows: list[Row]) -> None:
+        """Store what lies before the result that PostgreSQL refuses and let the partition stand there.
+
+        Where none is refused any more, the partition is read on from behind what was stored.
+        """
+        partition, start = decoded.partition, decoded.start
+        stand, known = self._stands[partition], partition in self._stuck
+
+        async def store(part: Sequence[Row], end: int) -> None:
+            reply = await self._archive.store(
+                self._log, partition, stand.next, end, part, unknown=decoded.unknown
+            )
+            stand.next = end
+            self._count_rows(reply)
+
+        found = None
+        try:
+            found = await up_to_refused(rows, store) if rows else None
+        except Fenced as fence:
+            stand.next = self._found(partition, fence)
+        finally:
+            if found is not None:
+                self._stuck.stand(partition, *found, time.monotonic())
+                self._reader.steer(partition, None)
+            elif stand.next != start or known:
+                self._reader.begin(partition, stand.next)
+        if known and found is None:
+            self._stuck.free(partition)
 
     def _evidence(self, decoded: Decoded) -> Evidence:
         """What is known of the time up to which PostgreSQL will have everything."""
@@ -271,14 +317,13 @@ class PersistSession:
         if not isinstance(fault, RankcastError):
             part = "redis"
         self._metrics.retries.labels(ROLE, part).inc()
-        if self.problem is None:
+        if self._waits is None:
             log.warning("persist_waits", part=part, error=str(fault))
-        self.problem = f"persist: {fault}"
+        self._waits = f"persist: {fault}"
 
     def _count(self, decoded: Decoded, reply: StoreReply, seconds: float) -> None:
         metrics = self._metrics
-        metrics.results.labels(ROLE, "new").inc(reply.new)
-        metrics.results.labels(ROLE, "repeated").inc(reply.repeated)
+        self._count_rows(reply)
         for reason, count in decoded.reasons().items():
             metrics.refused.labels(ROLE, reason).inc(count)
         if decoded.misplaced:
@@ -286,6 +331,10 @@ class PersistSession:
         metrics.batch_size.labels(ROLE).observe(decoded.taken)
         metrics.batch_seconds.labels(ROLE).observe(seconds)
         self._report.done(decoded.last_ms or 0)
+
+    def _count_rows(self, reply: StoreReply) -> None:
+        self._metrics.results.labels(ROLE, "new").inc(reply.new)
+        self._metrics.results.labels(ROLE, "repeated").inc(reply.repeated)
 
     def _positions(self) -> dict[int, int | None]:
         """Where PostgreSQL stands, by partition."""

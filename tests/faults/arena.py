@@ -51,6 +51,7 @@ class Arena:
     watching: Watching
     reader: Reader
     readiness: dict[str, Readiness] = field(default_factory=dict)
+    began: float = 0.0  # monotonic seconds at which all was well
 
     @property
     def web(self) -> Role:
@@ -188,7 +189,7 @@ async def standing(
     web = next(role for role in roles.values() if "web" in role.roles)
     watching = Watching(web.socket_url, [season.board for season in seasons])
     reader = Reader(web.url, SUM)
-    readiness = {name: Readiness(role.url) for name, role in roles.items()}
+    readiness = {name: Readiness(role.url, role.end) for name, role in roles.items()}
     arena = Arena(redis_url, database_url, seasons, roles, feeder, watching, reader, readiness)
     async with AsyncExitStack() as stack:
         for role in roles.values():
@@ -205,6 +206,7 @@ async def standing(
         reader.open()
         feeder.start()
         await feeder.more(2000)
+        arena.began = time.monotonic()
         yield arena
 
 

@@ -111,6 +111,10 @@ class Role:
         wanted = {"event": event, **fields}
         return [line for line in self.lines() if wanted.items() <= line.items()]
 
+    def end(self) -> str:
+        """Whether it runs, else its last words."""
+        return f"{self.name} runs" if self.runs else f"{self.name} ended: {self.last_words()}"
+
     def last_words(self) -> str:
         """The end of its log."""
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else "no log"

@@ -186,10 +186,11 @@ class Status:
 class Readiness(Background):
     """Asks one process's `/readyz` ten times a second and keeps each change."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, last_words: Callable[[], str] = str) -> None:
         super().__init__()
         self.changes: list[Status] = []
         self._url = f"{url}/readyz"
+        self._last_words = last_words  # of a process that has ended
 
     def open(self) -> None:
         """Begin."""
@@ -205,14 +206,25 @@ class Readiness(Background):
         try:
             await until(lambda: word in self.now.reasons.get(part, "-"), within=within, every=0.02)
         except AssertionError:
-            raise AssertionError(f"/readyz said {self.changes}, of {part} never {word!r}") from None
+            raise AssertionError(
+                f"/readyz said {self.changes}, of {part} never {word!r}; {self._last_words()}"
+            ) from None
 
     async def ready(self, *, within: float = 30.0) -> None:
         """Wait until it says 200."""
         try:
             await until(lambda: self.now.status == 200, within=within, every=0.02)
         except AssertionError:
-            raise AssertionError(f"/readyz is not ready: {self.now}") from None
+            raise AssertionError(f"/readyz is not ready: {self.now}; {self._last_words()}") from None
+
+    def blamed(self, since: float) -> set[str]:
+        """Parts that were called not ready since then, but for a busy machine's late answer."""
+        return {
+            part
+            for change in self.changes
+            for part, reason in change.reasons.items()
+            if change.at >= since and not reason.startswith("no answer within")
+        }
 
     def stayed_ready(self, since: float) -> bool:
         """Whether it has said 200 alone since then."""

@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from server.archive.errors import ArchiveUnavailable, Fenced
+from server.archive.errors import ArchiveUnavailable, Fenced, StoreRefused
 from server.archive.logs import Evidence
 from server.archive.store import Archive
 from server.embedded.postgres import Postgres
@@ -177,3 +177,20 @@ async def test_the_pooler_of_the_test_shows_what_relies_on_a_session(database_ur
         with pytest.raises(asyncpg.InvalidSQLStatementNameError):
             await connection.fetchval("SELECT 1")
         await connection.close()
+
+
+async def test_a_result_that_a_constraint_refuses_is_no_passing_fault_and_nothing_of_its_batch_is_stored(
+    database_url: str,
+) -> None:  # C2
+    archive = await filled(database_url, Settings())
+    log = await archive.current_log()
+    assert log is not None
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("ALTER TABLE match_results ADD CONSTRAINT fair CHECK (points < 1000)")
+    with pytest.raises(StoreRefused, match='violates check constraint "fair"'):
+        await archive.store(log, 0, 1, 4, [(1, result(2, 2, 20)), (2, result(3, 3, 1000))])
+    await connection.execute("ALTER TABLE match_results DROP CONSTRAINT fair")
+    await connection.close()
+    assert await archive.count(12) == 1
+    assert await archive.next_offsets(log) == {0: 1}
+    await archive.close()
