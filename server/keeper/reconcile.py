@@ -87,8 +87,13 @@ class Reconciler:
         self._reader = BoardReader(redis, settings.mirror_page)
         self._repairer = Repairer(settings, archive, boards, redis)
 
-    async def reconcile(self, season_id: int, *, repair: bool, on_step: OnStep = lambda _: None) -> Round:
+    async def reconcile(
+        self, season_id: int, *, repair: bool, mend_totals: bool = True, on_step: OnStep = lambda _: None
+    ) -> Round:
         """Compare the season's board with PostgreSQL; with `repair` put right what differs.
+
+        Where rows do not add up to a total, one of both was lost or changed: without `mend_totals` those
+        players are left to a person, with it the rows count.
 
         Raises `NoBoard`, `CutImpossible`, RankcastError for an unknown season, and what the services raise
         when they are away.
@@ -100,7 +105,8 @@ class Reconciler:
             began = time.monotonic()
             found = await self._compare(season, on_step)
             if found is not None:
-                await self._mend(season, found, repair=repair)
+                if repair and found.found:
+                    await self._mend(season, found, mend_totals=mend_totals)
                 found.seconds = time.monotonic() - began
                 self._tell(season, found)
                 return found
@@ -118,18 +124,19 @@ class Reconciler:
             await _look_up(cut, comparison.differences(), found)
         position = await self._boards.position(season.season_id)
         replaced = position is None or position[0] != found.epoch
+        found.left = found.found
         return None if replaced and found.found else found
 
-    async def _mend(self, season: Season, found: Round, *, repair: bool) -> None:
-        found.left = found.found
-        if not repair or not found.found:
-            return
+    async def _mend(self, season: Season, found: Round, *, mend_totals: bool) -> None:
         if found.found > MOST_REPAIRS:
             log.error("too_many_differences", board=season.board, differences=found.found, most=MOST_REPAIRS)
             return
-        mended = await self._mend_totals(season, found.wrong_totals)
-        changed, left = await self._repairer.repair(season, found.epoch, list(found.wrong), found.aliens)
-        found.repaired, found.left = changed + mended, left
+        doubtful = set() if mend_totals else set(found.wrong_totals)
+        mended = await self._mend_totals(season, found.wrong_totals) if mend_totals else 0
+        players = [player for player in found.wrong if player not in doubtful]
+        changed, left = await self._repairer.repair(season, found.epoch, players, found.aliens)
+        found.repaired = changed + mended
+        found.left = left + len(doubtful) + len(found.wrong) - len(players)
 
     async def _mend_totals(self, season: Season, players: list[int]) -> int:
         mended = 0

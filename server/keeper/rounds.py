@@ -108,7 +108,7 @@ class Rounds:
 
     async def _reconcile(self, season: Season) -> float:
         repair, every_s = self._settings.reconcile_repairs, self._settings.reconcile_every_s
-        found = await self._reconciler.reconcile(season.season_id, repair=repair)
+        found = await self._reconciler.reconcile(season.season_id, repair=repair, mend_totals=False)
         return min(every_s, AGAIN_S) if repair and found.left else every_s
 
     async def _audit_if_old(self, season: Season) -> float:

@@ -64,6 +64,18 @@ async def test_where_repairs_are_off_differences_are_only_told(sides: BothSides,
     assert await sides.redis.zscore(KEYS.zset, "4711") == 6
 
 
+async def test_a_total_that_its_rows_do_not_add_up_to_is_left_to_a_person(
+    sides: BothSides, metrics: Metrics
+) -> None:
+    before = await order(sides.redis, sides.season)
+    await sides.sql("DELETE FROM match_results WHERE player_id = 7")
+    await sides.sql("UPDATE player_totals SET points = points + 1 WHERE player_id = 7")
+    async with by_the_clock(rounds_of(sides, metrics, reconcile_every_s=0.05)):
+        await until(lambda: told(metrics, "reconciles_total", outcome="left"))
+    assert told(metrics, "reconcile_left", board="s12") == 2
+    assert await order(sides.redis, sides.season) == before
+
+
 async def test_an_audit_is_made_when_the_last_one_is_old_enough_whoever_made_it(
     sides: BothSides, metrics: Metrics
 ) -> None:
