@@ -20,7 +20,7 @@ from tests.faults.arena import APART, BEST, SUM, Arena, standing
 from tests.faults.ground import assert_viewers_stayed, fed, ground
 from tests.waiting import until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 HOUR_S = 3600
 WRONG_CLOCK = Path(__file__).parent / "wrong_clock"

@@ -17,7 +17,7 @@ from tests.faults.arena import Arena, standing
 from tests.faults.ground import assert_viewers_stayed, fed, ground
 from tests.waiting import until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 SESSION_S = 6  # Apache Kafka takes no less
 REBALANCED_FOR_S = 24.0  # a minute would show the same: each of the rebalances is a case of its own

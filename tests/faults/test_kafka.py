@@ -25,7 +25,7 @@ from tests.faults.truth import read_live, read_truth
 from tests.services import PARTITIONS
 from tests.waiting import until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 SESSION_S = 6  # Apache Kafka takes no less
 DOWN_S = 12.0  # longer than sessions and deliveries may last here; 60 s would show nothing else

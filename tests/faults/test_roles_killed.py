@@ -20,7 +20,7 @@ from tests.faults.arena import APART, SUM, Arena, standing
 from tests.faults.ground import fed, ground
 from tests.waiting import until
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 MEANWHILE = 1000  # results while a role is dead
 
