@@ -99,12 +99,14 @@ class Metrics:
             "http_seconds", "Time until the answer to a request began", _SECONDS, "route"
         )
         self.ready = gauge("ready", "1: the part of the process is ready, 0: not", "part")
+        self.database_idle = gauge("database_connections_idle", "PostgreSQL connections that nobody uses")
         self.searches = gauge("searches_waiting", "Searches for players that run or wait")
         self.unsent = gauge("unsent_records", "Records that wait for Kafka's acknowledgement", "topic")
 
         # -- push
         self.viewers = gauge("viewers", "Open sockets and streams", "kind")
         self.subscriptions = gauge("subscriptions", "Subscriptions of all viewers", "view")
+        self.opening = gauge("subscriptions_waiting", "Subscriptions that wait for their board to be read")
         self.frames = counter("frames_sent", "Frames sent, by view; replies and heartbeats too", "view")
         self.frame_bytes = counter("frame_bytes_sent", "Bytes of the frames sent", "view")
         self.conflated = counter("frames_conflated", "Frames that slow viewers skip for a newer one", "view")

@@ -32,6 +32,7 @@ class Openings:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._waiters: dict[str, list[Waiter]] = {}
+        hub.metrics.opening.set_function(lambda: sum(map(len, self._waiters.values())))
         self.group: asyncio.TaskGroup | None = None
 
     def wait(self, session: Session, command: Subscribe) -> None:

@@ -113,6 +113,7 @@ async def opened(
         parts.roles["seasons"] = base.catalog.run
         parts.roles["readiness"] = partial(readiness.run, metrics)
         metrics.marker_life.set(settings.marker_life_s)
+        metrics.database_idle.set_function(lambda: base.archive.idle_connections)
         parts.roles["clock"] = ClockWatch(settings, metrics, base.redis).run
         reads_only = roles <= {"web"}  # answers from memory whatever becomes of the services
         readiness.add("postgres", partial(_ask_postgres, base.archive), needed=not reads_only)
