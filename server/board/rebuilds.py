@@ -101,7 +101,7 @@ class Rebuilds:
             await pipe.execute()
 
     async def drop_left_over(self, season_id: int) -> int:
-        """Remove what killed rebuilds of the season left, and return how many: for the lock's holder."""
+        """Remove what other rebuilds of the season left, and return how many: for the lock's holder."""
         left = [text(name) for name in await self._redis.smembers(BoardKeys(season_id).rebuilds)]
         for rebuild_id in left:
             await self.drop(BoardKeys(season_id, rebuild_id))
@@ -111,10 +111,13 @@ class Rebuilds:
         """Empty a board: its order, its position in the log, all its markers; viewers are told `reset`.
 
         It takes no results until it is rebuilt. The markers go under the rebuild's lock, while nobody can
-        write new ones. Waits a while for a rebuild under way, then raises `RebuildRefused`.
+        write new ones. So do boards in the making: a rebuild that stood still for longer than its lock lives
+        would bring back the players that it read before. Waits a while for a rebuild under way, then raises
+        `RebuildRefused`.
         """
         keys = BoardKeys(season_id)
         async with self.lock(season_id, f"remove-{new_epoch()}", wait_s=REMOVE_WAIT_S):
+            await self.drop_left_over(season_id)
             args: list[Argument] = [keys.events, new_epoch(), self._settings.log_length]
             await self._scripts.run(self._remove, keys.board, args)
             cursor = -1

@@ -321,6 +321,22 @@ async def test_a_killed_rebuild_keeps_others_away_no_longer_than_its_lock_lives(
     assert await order(redis, season) == await sql_order(archive, season)
 
 
+async def test_a_rebuild_that_outlived_its_lock_does_not_bring_back_what_a_reset_removed(
+    archive: Archive, redis: Redis, boards: BoardStore, rebuilder: Rebuilder, season: Season
+) -> None:
+    await fill(archive, await new_log(archive), season)
+    await rebuilder.rebuild(12)
+    standing_still = BoardKeys(12, new_epoch())
+    await boards.rebuilds.begin(standing_still, season)
+    await boards.rebuilds.load(standing_still, 0, [(5, 1)])
+    await boards.rebuilds.finish(standing_still, 1, Applied(1, {0: 40}))
+    await archive.reset_season(12)
+    await boards.rebuilds.remove_board(12)
+    with pytest.raises(RebuildLost):
+        await boards.rebuilds.swap(standing_still)
+    assert await order(redis, season) == []
+
+
 async def test_a_rebuilt_board_asks_until_results_dated_ahead_are_old(
     archive: Archive, redis: Redis, boards: BoardStore, rebuilder: Rebuilder
 ) -> None:

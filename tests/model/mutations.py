@@ -57,7 +57,9 @@ MUTATIONS = {
     "a marker of another log counts": _submit(
         "if markers[i] and string.sub(markers[i], 1, #mine) ~= mine then markers[i] = false end"
     ),
-    "no markers are set": _submit("call('SET', key, here, 'EX', ", "local _ = (0, "),
+    "no markers are set": _submit(
+        "    call('SET', key, here, 'EX', life + math.max(0, times[i] - now))", "   "
+    ),
     "two of one match in a batch both count": _submit("marked[key] or markers[i]", "markers[i]"),
     "postgresql is never asked": _submit(
         "if not asked then return unwritten('ask') end", "if true then break end"

@@ -42,6 +42,15 @@ FOUND = {
             *[("retry", 0, 0, 0, 0), run(2), run(0), run(0)],
         ],
     ),
+    "a rebuild outlived its lock and brought back what a reset had removed": Schedule(
+        True,
+        [
+            *[*BOTH_ROLES_STAND, ("append", 0, 0, 1, 0), run(2), run(2), run(0), run(0)],
+            *[("rebuild", 0, 0, 0, 0), *[("step", 7, 0, 7, 0)] * 8, ("zombie", 7, 0, 0, 0)],
+            *[A_QUARTER_OF_A_LIFE, ("reset", 0, 0, 0, 0), run(7), run(7), run(7)],
+            *[("rise", 0, 0, 0, 1), ("rise", 0, 0, 0, 1)],
+        ],
+    ),
     "persist stood still for hours before it told how far it was": Schedule(
         True,
         [
