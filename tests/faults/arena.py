@@ -11,15 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
 from server.archive.store import Archive
 from server.core.season import Season
 from server.embedded.process import free_port
 from server.metrics import Metrics
 from server.settings import Settings
 from tests.faults.feeder import Feeder
-from tests.faults.roles import Role
+from tests.faults.roles import Role, http_client
 from tests.faults.truth import (
     Live,
     Truth,
@@ -119,7 +117,7 @@ class Arena:
     async def _shown(self, season: Season, live: Live, deadline: float) -> None:
         """Wait until the viewer and REST show the board, at its position, and nobody calls it stale."""
         seat, rows = self.watching.seats[season.board], live.rows(season, LIMIT)
-        async with httpx.AsyncClient(timeout=5) as client:
+        async with http_client() as client:
             address = f"{self.web.url}/seasons/{season.season_id}/leaderboard/top?limit={LIMIT}"
             while True:
                 self.watching.check()

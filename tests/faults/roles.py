@@ -20,6 +20,11 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
 
+def http_client() -> httpx.AsyncClient:
+    """A client that asks on a new connection each time: an old one may be closed just as it is used again."""
+    return httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_keepalive_connections=0))
+
+
 @dataclass
 class Role:
     """One process with some roles; at the same address after each start, all its log lines in one file."""
@@ -30,7 +35,7 @@ class Role:
     environment: Mapping[str, str]
     log: Path
     process: asyncio.subprocess.Process | None = None
-    client: httpx.AsyncClient = field(default_factory=lambda: httpx.AsyncClient(timeout=5))
+    client: httpx.AsyncClient = field(default_factory=http_client)
 
     @property
     def socket_url(self) -> str:

@@ -8,6 +8,8 @@ from server.board.connection import connect
 from server.board.keys import BoardKeys
 from tests.faults.arena import SUM, Arena
 
+pytestmark = pytest.mark.timeout(600)
+
 
 async def test_where_nothing_breaks_everything_holds(arena: Arena) -> None:
     await arena.feeder.more(4000)

@@ -19,6 +19,8 @@ from tests.faults.arena import SUM, Arena, standing
 from tests.flow.boards import settle
 from tests.waiting import until
 
+pytestmark = pytest.mark.timeout(600)
+
 FROZEN_SECONDS = 30.0
 
 

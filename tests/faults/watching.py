@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from server.core.rows import checksum
+from tests.faults.roles import http_client
 from tests.waiting import until
 from tests.whole.viewer import Viewer
 
@@ -159,7 +160,7 @@ class Reader(Background):
 
     async def _run(self) -> None:
         tag = ""
-        async with httpx.AsyncClient(timeout=5) as client:
+        async with http_client() as client:
             while True:
                 began = time.monotonic()
                 try:

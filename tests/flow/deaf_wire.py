@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
@@ -17,7 +16,6 @@ class Wire:
     server_url: str
     port: int = 0
     accepts: bool = True
-    small: bool = False  # holds next to nothing: a client that does not read is soon felt by the server
     subscribed: set[int] = field(default_factory=set)
     deaf: set[int] = field(default_factory=set)
     late_s: float = 0.0  # by so much later comes what is sent on connections that have subscribed
@@ -51,10 +49,7 @@ class Wire:
         if not self.accepts:
             self.deaf.add(number)
         port = urlsplit(self.server_url).port
-        server, to_server = await asyncio.open_connection(HOST, port, limit=4096 if self.small else 65536)
-        if self.small:
-            to_server.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            to_client.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        server, to_server = await asyncio.open_connection(HOST, port)
         self.ends |= {to_client, to_server}
         async with asyncio.TaskGroup() as pumps:
             pumps.create_task(self._pump(number, client, to_server))
@@ -82,9 +77,9 @@ def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 
 @contextlib.asynccontextmanager
-async def wire_to(server_url: str, *, small: bool = False) -> AsyncIterator[Wire]:
+async def wire_to(server_url: str) -> AsyncIterator[Wire]:
     """A wire that hears well."""
-    wire, serving = Wire(server_url, small=small), set[asyncio.Task[None]]()
+    wire, serving = Wire(server_url), set[asyncio.Task[None]]()
 
     async def accept(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         task = asyncio.ensure_future(wire.serve(client, to_client))
