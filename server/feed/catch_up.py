@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 
 ROLE = "rebuild"
 READ_SECONDS = 0.1
+RESULTS_A_CALL = 200  # on a busy server 500 take longer than the live board should wait
 
 
 class BoardLost(Exception):  # noqa: N818  reads as the sentence it is
@@ -62,7 +63,8 @@ class CatchUp:
         self._season = season
         self._keys = keys
         self._log = log_number
-        self._applier = Applier(settings, metrics, archive, boards, log_number)
+        gentle = settings.model_copy(update={"batch_max": min(settings.batch_max, RESULTS_A_CALL)})
+        self._applier = Applier(gentle, metrics, archive, boards, log_number)
         self._watch = TopicWatch(settings.kafka_bootstrap or "", settings.topic)
         self._reader: LogReader | None = None
         self._at: dict[int, int] = {}

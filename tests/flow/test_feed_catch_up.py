@@ -1,13 +1,15 @@
 """A board in the making gets from the log what PostgreSQL's rows did not have yet, once each."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 
+from server.board.batch import SubmitBatch, SubmitReply
 from server.board.keys import BoardKeys
 from server.board.position import Applied, new_epoch
+from server.board.store import BoardStore
 from server.core.season import Season
 from server.embedded.valkey import Valkey
 from server.feed.catch_up import BoardLost, CatchUp
@@ -137,3 +139,23 @@ async def test_a_redis_that_is_away_is_waited_for(embedded_settings: Settings, o
             await waiting
         assert await flow.boards.rebuilds.swap(keys)
         assert await flow.points(season) == dict.fromkeys(range(100), 1)
+
+
+async def test_its_calls_are_small_so_that_the_live_board_does_not_wait_for_them(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season = await flow.season(make_season("sum"))
+    persist = flow.persist()
+    await flow.send([flow.record(season, 1, 1) for _ in range(700)])
+    assert await persist.drained() == 0
+    submit, sizes = BoardStore.submit_many, list[int]()
+
+    async def noted(self: BoardStore, batches: Sequence[SubmitBatch]) -> list[SubmitReply]:
+        sizes.extend(len(batch.results) for batch in batches)
+        return await submit(self, batches)
+
+    monkeypatch.setattr(BoardStore, "submit_many", noted)
+    keys = await in_the_making(flow, season)
+    async with catching_up(flow, season, keys) as catch_up:
+        await catch_up.reach(await flow.archive.next_offsets(await flow.log_number()))
+    assert max(sizes) == 200
