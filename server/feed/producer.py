@@ -186,8 +186,9 @@ class ResultProducer:
 
     async def _replace(self, broken: AIOKafkaProducer) -> None:
         """Give a client up that will never send again; the next batch makes another one."""
-        if self._producer is broken:
-            await self._give_up()
+        async with self._connecting:  # else a look under way would leave a connection behind
+            if self._producer is broken:
+                await self._give_up()
 
     async def _give_up(self) -> None:
         producer, self._producer = self._producer, None
