@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import asyncpg
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
@@ -11,6 +12,7 @@ from server.archive.errors import ArchiveUnavailable
 from server.archive.results import StoreReply
 from server.embedded.postgres import Postgres
 from server.embedded.tansu import create_topic
+from server.feed.partitioner import partition_of
 from server.settings import Settings
 from tests.flow.boards import make_season
 from tests.flow.feeds import Flow, open_flow
@@ -51,6 +53,34 @@ async def test_repetitions_and_one_bad_row_cost_the_batch_nothing_c2(flow: Flow)
     assert flow.metric("results_total", role="persist", outcome="repeated") == 2
     (rejected,) = await flow.rejected(1)
     assert (rejected.value, rejected.headers["reason"]) == (bad[1], b"bad_points")
+
+
+async def test_a_result_that_a_constraint_refuses_holds_its_partition_alone_until_it_is_taken_c2(
+    flow: Flow,
+) -> None:
+    season = await flow.season(make_season("sum"))
+    assert flow.settings.database_url is not None
+    connection = await asyncpg.connect(flow.settings.database_url)
+    await connection.execute("ALTER TABLE match_results ADD CONSTRAINT fair CHECK (points < 1000)")
+    players = range(200)
+    held = [player for player in players if partition_of(b"%d" % player, 4) == partition_of(b"7", 4)]
+    records = [flow.record(season, player, 1000 if player == 7 else 1) for player in players]
+    await flow.send([*records, (b"7", b"not json")])
+    persist = flow.persist()
+    before_it = sum(player < 7 for player in held)
+    await flow.stored(season, len(players) - len(held) + before_it)
+    await until(lambda: 'violates check constraint "fair"' in (persist.problem or ""))
+    assert flow.metric("stuck_partitions") == 1
+    await flow.send([flow.record(season, player, 1) for player in players])
+    await flow.stored(season, 2 * (len(players) - len(held)) + before_it)
+    await connection.execute("ALTER TABLE match_results DROP CONSTRAINT fair")
+    await connection.close()
+    await flow.stored(season, 2 * len(players))
+    await until(lambda: persist.problem is None)
+    assert await flow.totals(season) == {player: 1001 if player == 7 else 2 for player in players}
+    assert flow.metric("stuck_partitions") == 0
+    assert flow.metric("results_total", role="persist", outcome="new") == 2 * len(players)
+    assert len({each.headers["offset"] for each in await flow.rejected(1)}) == 1
 
 
 async def test_every_partition_is_held_from_the_beginning_records_or_none(flow: Flow) -> None:
