@@ -23,12 +23,11 @@ from redis.asyncio import Redis
 from websockets.asyncio.client import connect as open_socket
 from websockets.typing import Subprotocol
 
-from bench.ingest import archive_of
+from bench.ingest import archive_of, next_offsets
 from bench.load import Population, Record, running_season
 from bench.report import Say, Table, spread
 from bench.stack import ROOT, Stack, rankcast, services
 from server.archive.store import Archive
-from server.board.connection import connect
 from server.core.log_identity import LogIdentity
 from server.core.results import Result
 from server.core.season import Season
@@ -37,8 +36,10 @@ from server.metrics import Metrics
 
 RESULTS_S = 20_000
 CHUNKS_S = 20
+MOST_WAITING = 3 * RESULTS_S  # results that PostgreSQL has not stored yet
 SLOW_MS = 20.0
-NOTED_US = 2_000  # calls of Redis that are noted
+MOST_NOTED = 20_000
+NOTED_US = 5_000  # calls of Redis that are noted
 LIMIT = 100
 FILL_AT_ONCE = 5_000
 DELIVERY_SECONDS = 120.0
@@ -89,8 +90,10 @@ class Run:
 
 
 @asynccontextmanager
-async def loaded(producer: ResultProducer, population: Population) -> AsyncIterator[list[int]]:
-    """Send results at the full rate, or as fast as Kafka takes them, while the block runs.
+async def loaded(
+    producer: ResultProducer, population: Population, archive: Archive
+) -> AsyncIterator[list[int]]:
+    """Send results at the full rate, or as fast as PostgreSQL takes them, while the block runs.
 
     The list gets the number of each chunk that Kafka has acknowledged.
     """
@@ -109,12 +112,15 @@ async def loaded(producer: ResultProducer, population: Population) -> AsyncItera
         async with asyncio.TaskGroup() as group:
             while True:
                 records = await asyncio.to_thread(population.matches, RESULTS_S)
+                while sum(sent) - sum((await next_offsets(archive)).values()) + before > MOST_WAITING:  # noqa: ASYNC110  elsewhere
+                    await asyncio.sleep(0.1)
                 for at in range(0, RESULTS_S, size):
                     await turns.acquire()
                     await asyncio.sleep(due - time.monotonic())
                     due = max(due, time.monotonic() - 1) + 1 / CHUNKS_S
                     group.create_task(chunk(records[at : at + size]))
 
+    before = sum((await next_offsets(archive)).values())
     feeding = asyncio.create_task(feed())
     try:
         yield sent
@@ -150,13 +156,13 @@ async def viewing(url: str, season: Season, players: int) -> AsyncIterator[View]
 class Watch:
     """Redis's own word on slow calls since `begin`."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, url: str) -> None:
+        self._redis = Redis.from_url(url, socket_timeout=60)  # thousands of entries are a long answer
 
     async def begin(self) -> None:
-        """Note calls above 2 ms from now on."""
+        """Note calls above 5 ms from now on."""
         await self._redis.config_set("slowlog-log-slower-than", NOTED_US)
-        await self._redis.config_set("slowlog-max-len", 100_000)
+        await self._redis.config_set("slowlog-max-len", MOST_NOTED)
         await self._redis.config_set("latency-monitor-threshold", int(NOTED_US / 1000))
         await self._redis.slowlog_reset()
         await self._redis.latency_reset()
@@ -164,7 +170,7 @@ class Watch:
     async def calls(self) -> dict[str, list[float]]:
         """Milliseconds of each call that was noted, by command; scripts go by their first key's kind."""
         found: dict[str, list[float]] = {}
-        for entry in await self._redis.slowlog_get(100_000):
+        for entry in await self._redis.slowlog_get(MOST_NOTED):
             words = entry["command"].decode("utf-8", "replace").split(" ", 4)
             found.setdefault(_name(words), []).append(entry["duration"] / 1000)
         return found
@@ -195,7 +201,6 @@ class Bench:
             self.say("starting")
             stack = await open_.enter_async_context(services())
             prefer(stack)
-            redis = await open_.enter_async_context(connect(stack.settings.redis_url or ""))
             archive = await open_.enter_async_context(archive_of(stack))
             season = running_season(1, "best")
             population = Population(season, self.size.players)
@@ -216,7 +221,7 @@ class Bench:
             for number in range(self.size.runs):
                 self.say(f"rebuild {number + 1} of {self.size.runs}")
                 async with viewing(web.url, season, len(population.players)) as view:
-                    runs.append(await rebuilt(stack, redis, producer, population, view))
+                    runs.append(await rebuilt(stack, archive, (producer, population), view))
             return runs
 
     async def _fill(self, archive: Archive, season: Season, population: Population) -> None:
@@ -247,12 +252,10 @@ def prefer(stack: Stack) -> None:
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
 
-async def rebuilt(
-    stack: Stack, redis: Redis, producer: ResultProducer, population: Population, view: View
-) -> Run:
+async def rebuilt(stack: Stack, archive: Archive, load: tuple[ResultProducer, Population], view: View) -> Run:
     """One rebuild of season 1 under load."""
-    watch = Watch(redis)
-    async with loaded(producer, population) as sent:
+    watch = Watch(stack.settings.redis_url or "")
+    async with loaded(*load, archive) as sent:
         await asyncio.sleep(1)
         await watch.begin()
         began, before = time.monotonic(), sum(sent)
