@@ -15,9 +15,10 @@ from server.embedded.postgres import Postgres
 from server.embedded.tansu import Tansu
 from server.embedded.valkey import Valkey
 from tests.wild.arguments import wild_calls
-from tests.wild.harmless import Wild, pieces_do_no_harm, records_do_no_harm, requests_do_no_harm, wild_process
+from tests.wild.harmless import pieces_do_no_harm, records_do_no_harm, requests_do_no_harm
 from tests.wild.lines import wild_pieces
 from tests.wild.parsers import all_of
+from tests.wild.process import Wild, wild_process
 from tests.wild.records import wild_records
 from tests.wild.requests import wild_requests
 from tests.wild.shell import call_of_a_process_does_no_harm, calls_do_no_harm, nowhere

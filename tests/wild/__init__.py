@@ -1,6 +1,6 @@
 """Random inputs: valid, nearly valid, mutated and wild ones, for every way by which input comes in.
 
 `drawn.py` draws them, `records.py`, `requests.py`, `lines.py` and `arguments.py` are the four kinds, and
-`harmless.py` and `shell.py` feed them to what takes them and say what has to hold. `test_random_inputs.py`
-does so with some hundred, `tests/faults/test_random_inputs.py` with ten thousand each.
+`harmless.py` (to the process of `process.py`) and `shell.py` feed them and say what has to hold.
+`test_random_inputs.py` does so with some hundred, `tests/faults/test_random_inputs.py` with ten thousand each.
 """
