@@ -2,5 +2,5 @@
 
 `drawn.py` draws them, `records.py`, `requests.py`, `lines.py` and `arguments.py` are the four kinds, and
 `harmless.py` (to the process of `process.py`) and `shell.py` feed them and say what has to hold.
-`test_random_inputs.py` does so with some hundred, `tests/faults/test_random_inputs.py` with ten thousand each.
+`test_random_inputs.py` does so with some hundred, the one in `tests/faults/` with ten thousand each.
 """
