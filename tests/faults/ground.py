@@ -42,6 +42,13 @@ async def ground(services_folder: Path, postgres: Postgres) -> AsyncIterator[Gro
         guardian.clear(place)
 
 
+async def at_rate(arena: Arena, rate: float) -> None:
+    """Feed so many results a second from now on: what breaks by order, not by load, needs fewer of them."""
+    await arena.feeder.finish()
+    arena.feeder.rate = rate
+    arena.feeder.start()
+
+
 def assert_viewers_stayed(arena: Arena) -> None:
     """The socket was never cut, and REST answered all along, in this test and those before it.
 

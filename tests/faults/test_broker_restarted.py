@@ -50,7 +50,7 @@ async def test_a_restarted_embedded_broker_is_a_new_log_and_boards_are_rebuilt_f
     arena.feeder.forget(arena.feeder.acknowledged.keys() - held.results.keys())
     await own_kafka.start()
     await arena.feeder.more(2000, within=60)
-    await arena.holds()
+    await arena.holds(within=120)
     before, after = opened(arena, "persist")
     assert opened(arena, "ingest") == [before, after]
     for board in ("s1", "s2"):
@@ -74,7 +74,7 @@ async def test_a_broker_that_is_restarted_again_and_again_never_brings_an_old_bo
         await own_kafka.start()
         await until(partial(has_opened, arena, logs), within=30)
         await arena.feeder.more(200, within=60)
-    await arena.holds()
+    await arena.holds(within=120)
     numbers = opened(arena, "persist")
     assert len(set(numbers)) == len(numbers) == 4
 

@@ -15,12 +15,13 @@ from server.embedded.postgres import Postgres
 from server.embedded.process import free_port
 from server.embedded.valkey import Valkey
 from tests.faults.arena import standing
-from tests.faults.ground import assert_viewers_stayed
+from tests.faults.ground import assert_viewers_stayed, at_rate
 from tests.faults.small_disk import SmallDisk, small_disk
 from tests.services import ROOT
 from tests.waiting import until
 
 FULL = "No space left on device"
+RATE = 500.0  # results a second
 
 
 @pytest.fixture
@@ -58,6 +59,7 @@ async def test_a_full_disk_under_redis_holds_results_up_and_loses_none(  # noqa:
         kafka_bootstrap=kafka_bootstrap,
         topic=topic,
     ) as arena:
+        await at_rate(arena, RATE)
         epochs = arena.watching.seats["s1"].epochs[:]
         disk.fill()
         await arena.ready("ingest").says("redis", FULL, within=20)
@@ -66,7 +68,7 @@ async def test_a_full_disk_under_redis_holds_results_up_and_loses_none(  # noqa:
         await arena.feeder.more(1000)  # Kafka takes them all the same
         disk.free()
         await arena.ready("ingest").ready()
-        await arena.holds()
+        await arena.holds(within=120)
         assert_viewers_stayed(arena)
         assert arena.watching.seats["s1"].epochs == epochs
         assert arena.told("ingest", "redis_away", role="ingest") == 1
@@ -75,7 +77,7 @@ async def test_a_full_disk_under_redis_holds_results_up_and_loses_none(  # noqa:
         await valkey.start()  # what it could not write is in its file by now
         arena.feeder.start()
         await arena.feeder.more(500)
-        await arena.holds()
+        await arena.holds(within=120)
         assert await arena.role("keeper").metric("rebuilds_total", outcome="done") == 2
 
 
@@ -89,6 +91,7 @@ async def test_a_full_disk_under_postgresql_holds_persist_up_and_loses_nothing( 
         kafka_bootstrap=kafka_bootstrap,
         topic=topic,
     ) as arena:
+        await at_rate(arena, RATE)
         disk.fill()
         await arena.ready("persist").says("persist", FULL, within=30)
         assert arena.ready("persist").now.status == 503
@@ -100,7 +103,7 @@ async def test_a_full_disk_under_postgresql_holds_persist_up_and_loses_nothing( 
             await postgresql.start()
         await arena.ready("persist").ready()
         await arena.feeder.more(500)
-        await arena.holds()
+        await arena.holds(within=120)
         assert_viewers_stayed(arena)
         assert arena.told("persist", "persist_waits", part="archive") > 0
         assert await arena.role("persist").metric("retries_total", part="persist", reason="archive") > 0

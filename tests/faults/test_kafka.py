@@ -20,7 +20,7 @@ from server.embedded.tansu import create_topic
 from tests import services
 from tests.faults.apache import administering, committed, delete_group, trim
 from tests.faults.arena import SUM, Arena, standing
-from tests.faults.ground import assert_viewers_stayed, fed, ground
+from tests.faults.ground import assert_viewers_stayed, at_rate, fed, ground
 from tests.faults.truth import read_live, read_truth
 from tests.services import PARTITIONS
 from tests.waiting import until
@@ -32,7 +32,7 @@ DOWN_S = 12.0  # longer than sessions and deliveries may last here; 60 s would s
 MEANWHILE = 1000
 READERS = ("ingest", "persist")
 
-RATE = 500.0  # results a second: what breaks here breaks by order, not by load, and CPU is scarce
+RATE = 500.0  # results a second
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -64,8 +64,7 @@ async def shared(
             RANKCAST_DELIVERY_TIMEOUT_S="5",
         ) as found,
     ):
-        await found.feeder.finish()
-        found.feeder.rate = RATE
+        await at_rate(found, RATE)
         yield found
 
 
@@ -105,7 +104,7 @@ async def test_roles_whose_committed_offsets_are_gone_go_on_where_boards_and_pos
     for name in READERS:
         await arena.role(name).start()
         await arena.ready(name).ready()
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     assert arena.watching.seats["s1"].epochs == epochs
     assert await arena.role("ingest").metric("results_total", outcome="skipped") == 0  # nothing read again
@@ -127,7 +126,7 @@ async def test_a_board_that_needs_what_retention_took_is_rebuilt_from_postgresql
     await arena.role("ingest").start()
     await until(lambda: arena.told("ingest", "board_lost") >= lost + 2, within=30)
     await arena.ready("ingest").ready()
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     assert arena.watching.seats["s1"].seasons[-1] == "replaced"
     assert arena.told("keeper", "rebuild_due", board="s1", reason="it was reported lost") > 0
@@ -152,7 +151,7 @@ async def test_records_that_retention_took_before_persist_read_them_are_counted_
     await arena.logged("persist", "records_lost", within=30, partition=0)
     for name in READERS:
         await arena.ready(name).ready()
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     told = arena.role("persist").told("records_lost")
     lost = sum(line["log_begins"] - line["offset"] for line in told)
@@ -180,7 +179,7 @@ async def test_results_on_boards_that_retention_took_before_persist_read_them_le
     await arena.role("persist").start()
     await until(lambda: arena.watching.seats["s1"].epochs != epochs, within=30)  # nothing new has to come
     await fed(arena)
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     assert arena.told("persist", "records_lost") > 0
     assert arena.told("keeper", "rebuild_due", board="s1", reason="it was reported lost") > 0
@@ -206,7 +205,7 @@ async def test_a_topic_that_was_deleted_and_made_again_is_a_new_log_for_everybod
     arena.feeder.forget(arena.feeder.acknowledged.keys() - held.results.keys())
     await create_topic(kafka.address, topic_of(arena), PARTITIONS)
     await arena.feeder.more(MEANWHILE, within=60)
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     new = logs(arena, "persist")[-1]
     assert new != old
@@ -242,7 +241,7 @@ async def test_a_killed_kafka_is_read_on_when_it_is_back_and_refuses_posts_meanw
     finally:
         await kafka.start()
     await arena.feeder.more(MEANWHILE, within=60)
-    await arena.holds()
+    await arena.holds(within=120)
     assert_viewers_stayed(arena)
     assert logs(arena, "persist")[-1] == logs(arena, "ingest")[-1] == log
     assert arena.watching.seats["s1"].epochs == epochs
