@@ -39,6 +39,7 @@ async def retried(arena: Arena, reason: str, times: int) -> None:
 async def test_a_subscription_that_goes_deaf_is_noticed_and_made_again_a7(ground: Ground) -> None:
     async with wire_to(ground.valkey.address) as wire, ground.standing(through=wire.url) as arena:
         for times in (1, 2, 3):
+            await until(lambda: wire.subscribed - wire.deaf, within=15)  # it has been made again
             wire.deafen_subscriptions()
             await retried(arena, "deaf", times)
             await arena.feeder.more(1000)
@@ -46,9 +47,7 @@ async def test_a_subscription_that_goes_deaf_is_noticed_and_made_again_a7(ground
         await assert_nothing_was_replaced(arena)
         assert arena.told("web", "mirror_deaf") >= 3
         assert arena.told("web", "board_events_lost", given_up=True) >= 3
-        assert (
-            arena.ready("web").blamed(arena.began) == set()
-        )  # a gap of a second is none that anybody has to know of
+        assert "redis" not in arena.ready("web").blamed(arena.began)  # which it was not to blame for
 
 
 async def test_a_wire_that_swallows_everything_without_closing_is_left_for_another_a7(ground: Ground) -> None:
@@ -77,7 +76,7 @@ async def test_subscriptions_that_are_killed_again_and_again_cost_no_event_a7(ar
     await arena.holds()
     await assert_nothing_was_replaced(arena)
     assert arena.told("web", "board_events_lost", given_up=False) >= 5
-    assert arena.ready("web").blamed(arena.began) == set()
+    assert "redis" not in arena.ready("web").blamed(arena.began)
 
 
 async def test_a_web_process_that_slept_beyond_its_output_buffer_catches_up(ground: Ground) -> None:
