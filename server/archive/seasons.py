@@ -20,14 +20,14 @@ _COLUMNS = (
 
 async def read_season(connection: Connection, season_id: int) -> Season | None:
     """Return the season of this id."""
-    row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM seasons WHERE season_id = $1", season_id)  # noqa: S608  a constant
+    row = await connection.fetchrow(f"SELECT {_COLUMNS}, resets FROM seasons WHERE season_id = $1", season_id)  # noqa: S608  a constant
     return None if row is None else _season(row)
 
 
 async def read_seasons(connection: Connection, season_ids: Collection[int] | None) -> list[Season]:
     """Return the seasons of these ids, or all of them, by id."""
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM seasons "  # noqa: S608  a constant
+        f"SELECT {_COLUMNS}, resets FROM seasons "  # noqa: S608  a constant
         "WHERE $1::int[] IS NULL OR season_id = ANY($1) ORDER BY season_id",
         season_ids,
     )
@@ -47,6 +47,7 @@ def _season(row: Record) -> Season:
         time_zone=row["time_zone"],
         counts_from_us=row["counts_from"],
         grace_us=row["grace_us"],
+        resets=row["resets"],
     )
 
 
@@ -107,4 +108,5 @@ async def reset_season(connection: Connection, season_id: int) -> bool:
         return False
     await connection.execute(f"TRUNCATE match_results_s{season_id:d}, player_totals_s{season_id:d}")
     await connection.execute("DELETE FROM audits WHERE season_id = $1", season_id)
+    await connection.execute("UPDATE seasons SET resets = resets + 1 WHERE season_id = $1", season_id)
     return True

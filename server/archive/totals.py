@@ -29,13 +29,14 @@ class TotalsSnapshot:
     """A season's totals and persist's offsets at one moment; good within the `async with` that gave it.
 
     `log` is the log that persist read then (None: none yet), `offsets` its partition → next offset: the
-    totals hold every record below them and none above.
+    totals hold every record below them and none above. `resets`: how often the season had been reset.
     """
 
     log: int | None
     offsets: dict[int, int]
     season_id: int
     _connection: Connection
+    resets: int = 0
 
     async def chunks(self, size: int = 5000) -> AsyncIterator[list[Total]]:
         """Give all totals, `size` at a time, in no order."""
@@ -59,7 +60,8 @@ async def snapshot_totals(connection: Connection, season_id: int) -> TotalsSnaps
     await connection.execute(f"LOCK TABLE player_totals_s{season_id:d} IN ACCESS SHARE MODE")
     log = await current_log(connection)
     offsets = {} if log is None else await next_offsets(connection, log)
-    return TotalsSnapshot(log, offsets, season_id, connection)
+    resets: int = await connection.fetchval("SELECT resets FROM seasons WHERE season_id = $1", season_id)
+    return TotalsSnapshot(log, offsets, season_id, connection, resets)
 
 
 async def top(connection: Connection, season_id: int, limit: int) -> list[Total]:

@@ -64,14 +64,16 @@ class Rebuilds:
         if due != number + 1:
             raise RebuildLost(f"chunk {number} does not follow; chunk {due} is due")
 
-    async def finish(self, keys: BoardKeys, chunks: int, applied: Applied, *, latest_s: int = 0) -> None:
+    async def finish(
+        self, keys: BoardKeys, chunks: int, applied: Applied, *, latest_s: int = 0, resets: int = 0
+    ) -> None:
         """Open the loaded board for results from `applied` on. Raises `RebuildLost`.
 
         `latest_s`: up to when its results are dated, in Unix seconds: one that is dated ahead looks new for
-        long, and has no marker here.
+        long, and has no marker here. `resets`: how often the season had been reset when they were read.
         """
         offsets = chain.from_iterable(applied.offsets.items())
-        args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, latest_s, *offsets]
+        args: list[Argument] = [chunks, self._settings.marker_life_s, applied.log, latest_s, resets, *offsets]
         if not await self._scripts.run(self._finish_load, [keys.meta, keys.applied, keys.zset], args):
             raise RebuildLost(f"not all of the {chunks} chunks are there, or not all of their players")
 
@@ -115,16 +117,20 @@ class Rebuilds:
         would bring back the players that it read before. Waits a while for a rebuild under way, then raises
         `RebuildRefused`.
         """
-        keys = BoardKeys(season_id)
         async with self.lock(season_id, f"remove-{new_epoch()}", wait_s=REMOVE_WAIT_S):
-            await self.drop_left_over(season_id)
-            args: list[Argument] = [keys.events, new_epoch(), self._settings.log_length]
-            await self._scripts.run(self._remove, keys.board, args)
-            cursor = -1
-            while cursor != 0:
-                cursor, markers = await self._redis.scan(max(cursor, 0), keys.every_dedup, _SCAN_COUNT)
-                if markers:
-                    await self._redis.unlink(*markers)
+            await self.empty_board(season_id)
+
+    async def empty_board(self, season_id: int) -> None:
+        """The same, for the lock's holder."""
+        keys = BoardKeys(season_id)
+        await self.drop_left_over(season_id)
+        args: list[Argument] = [keys.events, new_epoch(), self._settings.log_length]
+        await self._scripts.run(self._remove, keys.board, args)
+        cursor = -1
+        while cursor != 0:
+            cursor, markers = await self._redis.scan(max(cursor, 0), keys.every_dedup, _SCAN_COUNT)
+            if markers:
+                await self._redis.unlink(*markers)
 
     @contextlib.asynccontextmanager
     async def lock(self, season_id: int, holder: str, *, wait_s: float = 0.0) -> AsyncIterator[None]:

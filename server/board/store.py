@@ -18,6 +18,7 @@ from server.board.position import Applied, new_epoch, text
 from server.board.rebuilds import Rebuilds
 from server.board.repairs import Repairs
 from server.board.scripts import Call, Script, Scripts
+from server.core.season import Season
 from server.metrics import Metrics
 from server.settings import Settings
 
@@ -26,10 +27,18 @@ LOST_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a live board stands: how far it has read (None: there is none), whether it was reported lost."""
+    """How a live board stands: how far it has read (None: there is none), whether it was reported lost.
+
+    `resets`: how often its season had been reset when it was made.
+    """
 
     applied: Applied | None
     lost: bool
+    resets: int = 0
+
+    def is_outdated(self, season: Season) -> bool:
+        """Whether the season was reset since: Redis went back to a copy from before that."""
+        return self.applied is not None and self.resets < season.resets
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +129,11 @@ class BoardStore:
             for season_id in season_ids:
                 pipe.hgetall(BoardKeys(season_id).applied)
                 pipe.get(BoardKeys(season_id).lost)
+                pipe.hget(BoardKeys(season_id).meta, "resets")
             replies = await pipe.execute() if season_ids else []
         return [
-            Standing(Applied.parse(applied), lost in (b"1", "1"))
-            for applied, lost in zip(replies[::2], replies[1::2], strict=True)
+            Standing(Applied.parse(applied), lost in (b"1", "1"), int(resets or 0))
+            for applied, lost, resets in zip(replies[::3], replies[1::3], replies[2::3], strict=True)
         ]
 
     async def run_id(self) -> str:

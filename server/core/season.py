@@ -64,6 +64,7 @@ class Season:
     counts_from_us: int
     grace_us: int
     counts_from_default: bool = field(default=False, compare=False)
+    resets: int = field(default=0, compare=False)  # how often it was reset, no part of its definition
     codec: ScoreCodec = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

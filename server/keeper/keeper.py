@@ -49,6 +49,8 @@ def why_rebuild(season: Season, standing: Standing, log_number: int | None, now_
         return "it was reported lost"
     if standing.applied is None:
         return "there is no board"
+    if standing.is_outdated(season):
+        return f"it is from before reset {season.resets} of the season"
     open_still = now_us < season.ends_us + season.grace_us
     if open_still and log_number is not None and standing.applied.log != log_number:
         return f"it is of log {standing.applied.log}, PostgreSQL reads log {log_number}"

@@ -77,13 +77,17 @@ class Rebuilder:
         LogNotCurrent before persist reads the topic's log, and what Redis, PostgreSQL and Kafka raise when
         they are away. Whatever happens, nothing but the live board stays behind; another try begins anew.
         """
-        season = await self._catalog.get(season_id)
+        season = await self._archive.season(season_id)  # as of now: how often it was reset counts
         if season is None:
             raise RankcastError("unknown_season", f"there is no season {season_id}; create it first")
         outcome = "failed"
         try:
             async with self._boards.rebuilds.lock(season_id, new_epoch()):
                 await self._boards.rebuilds.drop_left_over(season_id)
+                if (await self._boards.standings([season_id]))[0].is_outdated(season):
+                    await self._boards.rebuilds.empty_board(
+                        season_id
+                    )  # its markers name results that are gone
                 report = await self._until_it_holds(season, on_progress)
             outcome = "done"
         except RebuildRefused:
@@ -137,7 +141,9 @@ class Rebuilder:
                     await self._boards.rebuilds.load(keys, number, scores)
                     number += 1
                     track.tell("load", time.monotonic(), loaded=len(part))
-        await self._boards.rebuilds.finish(keys, number, read_at, latest_s=-(-latest_us // 1_000_000))
+        await self._boards.rebuilds.finish(
+            keys, number, read_at, latest_s=-(-latest_us // 1_000_000), resets=snapshot.resets
+        )
         return read_at
 
     async def _current(self, number: int | None) -> int:

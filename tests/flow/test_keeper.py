@@ -56,6 +56,7 @@ def settings() -> Settings:
     [
         (Standing(Applied(3), False), 3, NOW_US, None),
         (Standing(None, False), 3, NOW_US, "there is no board"),
+        (Standing(Applied(3), False, resets=-1), 3, NOW_US, "it is from before reset 0 of the season"),
         (Standing(None, False), 3, AFTER_US, "there is no board"),
         (Standing(Applied(2), False), 3, NOW_US, "it is of log 2, PostgreSQL reads log 3"),
         (Standing(Applied(2), False), 3, AFTER_US - 1, "it is of log 2, PostgreSQL reads log 3"),

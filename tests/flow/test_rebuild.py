@@ -337,6 +337,25 @@ async def test_a_rebuild_that_outlived_its_lock_does_not_bring_back_what_a_reset
     assert await order(redis, season) == []
 
 
+async def test_a_board_from_before_its_seasons_reset_is_made_anew_without_its_markers(
+    archive: Archive, redis: Redis, boards: BoardStore, rebuilder: Rebuilder, season: Season
+) -> None:
+    log = await new_log(archive)
+    [old, *_] = await fill(archive, log, season)
+    await rebuilder.rebuild(12)
+    await redis.set(KEYS.dedup(old.match_id, old.player_id), f"{log}:0:0")
+    await archive.reset_season(12)  # and a Redis that has gone back to a copy from before that
+    [standing] = await boards.standings([12])
+    now = await archive.season(12)
+    assert now is not None
+    assert standing.is_outdated(now)
+    await rebuilder.rebuild(12)
+    [standing] = await boards.standings([12])
+    assert not standing.is_outdated(now)
+    assert await order(redis, season) == []
+    assert await redis.keys(KEYS.every_dedup) == []
+
+
 async def test_a_rebuilt_board_asks_until_results_dated_ahead_are_old(
     archive: Archive, redis: Redis, boards: BoardStore, rebuilder: Rebuilder
 ) -> None:

@@ -104,11 +104,13 @@ class Services:
         held = ", ".join(f"(1, {partition}, 0)" for partition in range(PARTITIONS))
         await self.sql.execute(
             f"{empty}; DELETE FROM persist_offsets; UPDATE machine.clock SET at = {BEGINS_S}; "
+            "UPDATE seasons SET resets = 0 WHERE resets > 0; "
             "UPDATE logs SET current_since = NULL, left_at = NULL WHERE current_since IS NOT NULL; "
             "UPDATE logs SET current_since = to_timestamp(0) WHERE log_id = 1; "
             f"INSERT INTO persist_offsets (log_id, log_partition, next_offset) VALUES {held}; "
             "DELETE FROM machine.history"
         )
+        await self.catalog.refresh()
         settle = [BoardKeys(season.season_id).meta for season in self.seasons] if settled else []
         await self.eval(BEGIN, BEGINS_S, *settle)
 

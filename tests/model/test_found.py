@@ -51,6 +51,13 @@ FOUND = {
             *[("rise", 0, 0, 0, 1), ("rise", 0, 0, 0, 1)],
         ],
     ),
+    "a copy from before a reset came back": Schedule(
+        True,
+        [
+            *[*BOTH_ROLES_STAND, ("append", 0, 0, 1, 0), run(2), run(2), run(0), run(0)],
+            *[("copy", 0, 0, 0, 0), ("reset", 0, 0, 0, 0), run(7), run(7), run(7), ("failover", 0, 0, 0, 0)],
+        ],
+    ),
     "persist stood still for hours before it told how far it was": Schedule(
         True,
         [

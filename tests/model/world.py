@@ -209,6 +209,7 @@ class World:
             with contextlib.suppress(RebuildRefused, RedisError, ArchiveUnavailable):
                 await self._on.archive.reset_season(season_id)
                 await self._on.boards.rebuilds.remove_board(season_id)
+                await self._on.catalog.refresh()  # as every process does once a second
                 self._resetting.discard(season_id)
                 return
             await pause(self._stop, 0)
@@ -336,6 +337,7 @@ class World:
             await self.do_kill(self.NAMES.index(name), 0, 0, 0)
         self._on.topic.at_once = 5000
         await self._on.pass_time(60)
+        await self._on.catalog.refresh()
         for turn in range(25):
             await self._finish_operator()
             for name in ("persist0", "persist0", "keeper0", "ingest0", "ingest0"):
