@@ -65,10 +65,10 @@ MUTATIONS = {
         "if not asked then return unwritten('ask') end", "if true then break end"
     ),
     "a rebuilt board asks nobody": Mutation(
-        lua={"finish_load": ("'asking', math.max(now, ARGV[4]))", "'asking', 0)")}
+        lua={"finish_load": ("'asking', math.max(now, ARGV[4])", "'asking', 0")}
     ),
     "a rebuilt board forgets results dated ahead": Mutation(
-        lua={"finish_load": ("'asking', math.max(now, ARGV[4]))", "'asking', now)")}
+        lua={"finish_load": ("'asking', math.max(now, ARGV[4])", "'asking', now")}
     ),
     "a board that stood still asks nobody": _submit("or now - tonumber(meta[4] or '0') >= life"),
     "an old result needs no word": _submit("(asking or times[i] <= now - life)", "asking"),

@@ -3,6 +3,8 @@
 import pytest
 import uvloop
 
+from server.board.scripts import Script
+from tests.model.mutations import MUTATIONS
 from tests.model.schedule import Schedule, play, prepare
 from tests.model.search import explained
 from tests.model.services import Services, open_services
@@ -50,3 +52,12 @@ def test_a_schedule_shrinks_to_steps_of_which_none_can_be_left_out() -> None:
     smaller = Schedule.make(1).smaller()
     assert len(smaller[0].steps) < len(Schedule.make(1).steps)
     assert all(each != Schedule.make(1) for each in smaller)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_each_rule_that_is_broken_on_purpose_stands_in_the_server(name: str) -> None:
+    """`make test-faults` shows that the machine finds each of them broken."""
+    with MUTATIONS[name].applied():
+        for file in MUTATIONS[name].lua:
+            text = Script.load(file).text
+            assert MUTATIONS[name].script(file, text) != text
