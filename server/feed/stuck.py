@@ -63,6 +63,7 @@ class StuckPartitions:
         self._metrics = metrics
         self._log_number = log_number
         self._places: dict[int, _Place] = {}
+        metrics.stuck_partitions.set(0)  # an earlier log's are over
 
     def __contains__(self, partition: int) -> bool:
         return partition in self._places

@@ -96,3 +96,10 @@ def test_a_freed_partition_is_no_problem_any_more() -> None:
     assert 2 not in stuck
     assert stuck.problem is None
     assert metrics.registry.get_sample_value("rankcast_stuck_partitions") == 0
+
+
+def test_what_stood_on_an_earlier_log_is_over_with_the_next_one() -> None:
+    metrics = Metrics()
+    StuckPartitions(metrics, 3).stand(2, rows_at([7])[0], StoreRefused("no"), 0.0)
+    assert StuckPartitions(metrics, 4).problem is None
+    assert metrics.registry.get_sample_value("rankcast_stuck_partitions") == 0
