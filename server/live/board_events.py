@@ -106,17 +106,19 @@ class BoardEvents:
     async def _one_connection(self) -> None:
         """Subscribe and hand out messages until the connection breaks or is given up."""
         pubsub = self._redis.pubsub()
-        session = self._session = asyncio.timeout(_CONFIRM_S)
+        session, confirmed = asyncio.timeout(_CONFIRM_S), False
+        self._session = session
         try:
             async with session:
                 await self._subscribe_all(pubsub)
                 await self._hand_out(pubsub)
                 session.reschedule(None)
+                confirmed = True
                 self._trouble.over()
                 while True:
                     await self._hand_out(pubsub)
         except (RedisError, OSError) as error:
-            if not session.expired():
+            if not (confirmed and session.expired()):
                 self._retries.labels(part="board_events", reason=type(error).__name__).inc()
             self._trouble.warn("board_events_lost", type(error), given_up=session.expired(), error=str(error))
         finally:

@@ -1,5 +1,6 @@
 """When Redis or the way to it breaks, mirrors serve the last picture, stale, and are right again later."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -115,6 +116,20 @@ async def test_a_deaf_subscription_is_noticed_and_made_again_a7(
         await until(messages_are_heard_again)
         await mirror.reaches(writer)
         assert mirror.count("mirror_holes_total", board="s12", filled="reload") == 0
+
+
+async def test_a_subscription_that_is_never_confirmed_is_counted_and_made_again(
+    own_valkey: Valkey, writer: BoardWriter, season: Season
+) -> None:
+    async with wire_to(own_valkey.address) as wire:
+        wire.accepts = False
+        async with mirrors_of(wire.url, season) as (mirrors, metrics):
+            opening = asyncio.create_task(mirrors.open(season.board))
+            counted = {"part": "board_events", "reason": "TimeoutError"}
+            await until(lambda: metrics.registry.get_sample_value("rankcast_retries_total", counted))
+            wire.accepts = True
+            mirror = Watched(await opening, metrics)
+            await mirror.reaches(writer)
 
 
 async def test_messages_that_are_late_are_no_deaf_subscription(
