@@ -23,6 +23,7 @@ from server.embedded.valkey import Valkey
 from server.metrics import Metrics
 from server.settings import Settings
 from tests.services import drop_database, new_database, new_topic
+from tests.waiting import until
 from tests.whole.running import Running, running
 from tests.wild.drawn import SEED
 from tests.wild.records import BEST, SUM
@@ -47,7 +48,7 @@ class Wild:
     async def samples(self) -> dict[tuple[str, tuple[str, ...]], float]:
         """What the process measures: (name, label values in the order of their names) → value."""
         async with httpx.AsyncClient() as http:
-            text = (await http.get(f"{self.process.url}/metrics")).text
+            text = (await http.get(f"{self.process.url}/metrics", timeout=30)).text
         return {
             (sample.name, tuple(value for _, value in sorted(sample.labels.items()))): sample.value
             for family in text_string_to_metric_families(text)
@@ -66,10 +67,12 @@ class Wild:
         await send(inputs[early:])
         grown = await self.memory() - before
         self.check_log()
-        async with httpx.AsyncClient(base_url=self.process.url) as http:
-            ready = await http.get("/readyz")
-        assert ready.status_code == 200, ready.text
+        await until(self._is_ready)
         assert grown < GROWTH, f"{grown / 2**20:.1f} MiB more after {len(inputs)} inputs of seed {SEED}"
+
+    async def _is_ready(self) -> bool:
+        async with httpx.AsyncClient(base_url=self.process.url) as http:
+            return (await http.get("/readyz", timeout=30)).status_code == 200
 
     def check_log(self) -> None:
         """No traceback, and nothing that went wrong on the server's side."""
