@@ -67,7 +67,7 @@ async def assert_told(arena: Arena) -> None:
     arena.assert_viewers_stayed()
     assert arena.told("persist", "persist_waits", part="archive") > 0
     assert await arena.role("persist").metric("retries_total", part="persist", reason="archive") > 0
-    assert arena.watching.seats["s1"].stales == []
+    assert set(arena.watching.seats["s1"].stales) <= {"building"}  # before its first result
     assert [len(seat.epochs) for seat in arena.watching.seats.values()] == [1, 1]
 
 

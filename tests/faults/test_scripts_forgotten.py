@@ -23,5 +23,5 @@ async def test_scripts_that_are_flushed_again_and_again_cost_no_result_a6(arena:
     arena.assert_viewers_stayed()
     assert arena.told("ingest", "scripts_sent_again") > 1
     assert await arena.role("ingest").metric("retries_total", part="scripts", reason="NoScriptError") > 1
-    assert arena.watching.seats["s1"].stales == []
+    assert set(arena.watching.seats["s1"].stales) <= {"building"}  # before its first result
     assert "redis" not in arena.ready("ingest").blamed(arena.began)
