@@ -187,6 +187,7 @@ def patched(clock: Clock, topic: Topic, mutate: Mutate) -> Iterator[None]:
             ("server.keeper.keeper.wait_or_stop", pause),
             ("server.feed.persist.RejectedRecords", Rejected),
             ("server.board.rebuilds.REMOVE_WAIT_S", 0.0),
+            ("server.feed.apply.PROBE_SECONDS", 0.0),
             ("server.feed.board_watch.LOOK_SECONDS", 1e6),
             ("server.feed.board_watch.LOST_LOOK_SECONDS", 1e6),
             ("server.keeper.rebuild.read_identity", read_identity),
