@@ -37,7 +37,13 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that no process of a run is left alone with it at the end."""
-    first = ("tests/whole/", "tests/browser/", "tests/test_cli.py", "tests/flow/test_ingest")
+    first = (
+        "tests/whole/",
+        "tests/model/test_model.py",
+        "tests/browser/",
+        "tests/test_cli.py",
+        "tests/flow/test_ingest",
+    )
     items.sort(key=lambda item: next((n for n, path in enumerate(first) if item.nodeid.startswith(path)), 9))
 
 

@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import contextlib
 import multiprocessing
-import shutil
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ import uvloop
 
 from server.embedded.postgres import Postgres
 from server.embedded.valkey import Valkey
+from tests import guardian
 from tests.model.schedule import Schedule, play, prepare, shrink
 from tests.model.services import Mutate, Services, open_services
 from tests.services import new_database
@@ -40,6 +40,7 @@ def _folder() -> Path:
 async def own_services(mutate: Mutate = lambda _, text: text) -> AsyncIterator[Services]:
     """A Valkey and a PostgreSQL of this process's own, ready to play."""
     folder = _folder()
+    watch = guardian.start(folder)  # ends them with this process, however it ends
     valkey, postgres = (
         Valkey(folder / "valkey", "model", durable=False),
         Postgres(folder / "postgres", durable=False),
@@ -51,7 +52,8 @@ async def own_services(mutate: Mutate = lambda _, text: text) -> AsyncIterator[S
             yield services
     finally:
         await asyncio.gather(valkey.stop(), postgres.stop())
-        shutil.rmtree(folder, ignore_errors=True)
+        assert watch.stdin is not None
+        watch.stdin.close()
 
 
 async def explained(services: Services, seed: int, schedule: Schedule, wrong: str) -> str:
