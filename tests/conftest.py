@@ -4,12 +4,14 @@ A test gets a clean part of them: `redis_url` is flushed, `database_url` is a da
 topic of its own. A test that breaks a service takes its own: `own_valkey`, `own_postgres`, `own_kafka`.
 """
 
+import logging
 import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from redis import Redis
@@ -51,6 +53,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """The same name for a case in every process of a run: random masks and instants of today vary."""
     varies = isinstance(val, bytes) or (isinstance(val, int) and val > 10**15)
     return argname if varies else None
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """Logging is the process's: what a test sets up ends with it."""
+    root, configured = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**configured)
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,10 @@ class Measured:
             self._tell(scope, status, time.perf_counter() - began)
 
     def _tell(self, scope: Scope, status: str, seconds: float) -> None:
-        metrics: Metrics = scope["state"]["process"].metrics
+        process = scope.get("state", {}).get("process")
+        if process is None:
+            return  # an app whose resources were never opened counts nothing
+        metrics: Metrics = process.metrics
         route = self.addresses.get(scope.get("endpoint"), NO_ROUTE)
         metrics.http_requests.labels(route, status).inc()
         metrics.http_seconds.labels(route).observe(seconds)

@@ -89,7 +89,8 @@ async def test_the_last_message_lost_is_found_although_nothing_follows(
 ) -> None:
     await writer.change({4: 250}, lost=True)
     await followed.reaches(writer)
-    assert followed.count("retries_total", part="board_events", reason="deaf") == 1
+    assert followed.count("mirror_holes_total", board="s12", filled="log") == 1
+    assert not followed.count("retries_total", part="board_events", reason="deaf")  # it answers pings
 
 
 async def test_a_hole_that_the_log_does_not_hold_any_more_is_read_anew(

@@ -183,7 +183,8 @@ class Process:
     def open(self, which: int, *, lost: bool = False) -> None:
         """Let it through one of the gates at which it stands."""
         _, place = self.gate.waiting.pop(which)
-        place.set_result(lost)
+        if not place.done():  # else it has been called off, and leaves by itself
+            place.set_result(lost)
 
     async def kill(self) -> None:
         """End it as kill -9 would: nothing that it does from here on has an effect."""
