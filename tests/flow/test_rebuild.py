@@ -258,7 +258,7 @@ async def test_without_kafka_a_lost_board_is_rebuilt_all_the_same(
     assert await order(redis, season) == await sql_order(archive, season)
 
 
-async def test_of_two_rebuilds_at_once_the_second_is_refused_with_the_reason_f13(
+async def test_of_two_rebuilds_at_once_the_second_is_refused_with_the_reason_f13(  # noqa: PLR0917  fixtures
     archive: Archive,
     redis: Redis,
     boards: BoardStore,
