@@ -31,6 +31,7 @@ class Readiness:
         self._asking: asyncio.Task[Report] | None = None
         self._known: dict[str, bool] = {}  # what was told of each part last
         self._late: dict[str, asyncio.Future[str | None]] = {}  # checks that missed the deadline
+        self._asked: set[asyncio.Future[str | None]] = set()  # checks that have not ended
 
     def add(self, part: str, check: Check, *, needed: bool = True) -> None:
         """Ask this part, too; one that is not `needed` is told of, and the process serves without it."""
@@ -45,12 +46,23 @@ class Readiness:
     async def run(self, metrics: Metrics, stop: asyncio.Event) -> None:
         """Show each part as a metric until `stop` is set, and log it when one changes."""
         settled_at = time.monotonic() + START_SECONDS
-        while not stop.is_set():
-            for name, part in (await self.report()).parts.items():
-                metrics.ready.labels(name).set(part.ready)
-                if part.ready or name in self._known or time.monotonic() > settled_at:
-                    self._tell(name, part)
-            await wait_or_stop(stop, LOOK_SECONDS)
+        try:
+            while not stop.is_set():
+                for name, part in (await self.report()).parts.items():
+                    metrics.ready.labels(name).set(part.ready)
+                    if part.ready or name in self._known or time.monotonic() > settled_at:
+                        self._tell(name, part)
+                await wait_or_stop(stop, LOOK_SECONDS)
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        """Call off what still asks: it would use clients that are closed next."""
+        asked = set(self._asked)
+        for check in asked:
+            check.cancel()
+        if asked:
+            await asyncio.wait(asked, timeout=CHECK_SECONDS)
 
     def _tell(self, name: str, part: Part) -> None:
         """Log a change; that a part is ready at first is none."""
@@ -73,12 +85,16 @@ class Readiness:
         if name in self._late and not await _ended(self._late[name], deadline):
             return late
         asking = asyncio.ensure_future(check())
+        self._asked.add(asking)
+        asking.add_done_callback(self._asked.discard)
         if not await _ended(asking, deadline):
             asking.cancel()
             asking.add_done_callback(_forget)
             self._late[name] = asking
             return late
         self._late.pop(name, None)
+        if asking.cancelled():
+            return Part(False, "the process is stopping", needed)
         try:
             reason = asking.result()
         except Exception as error:  # a part that cannot even be asked is not ready, whatever it raises
