@@ -95,7 +95,7 @@ async def test_rebalances_every_three_seconds_lose_nothing_and_count_nothing_twi
     assert_viewers_stayed(arena)
     for name in INGESTS:
         assert arena.roles[name].told("partitions_assigned", role="ingest")
-        assert not arena.roles[name].told("board_lost")
+        assert not arena.roles[name].told("board_lost", was_there=True)
         assert not arena.roles[name].told("role_died")
 
 
@@ -103,7 +103,7 @@ async def test_a_zombie_that_wakes_with_old_results_in_hand_changes_nothing(
     arena: Arena, admin: AIOKafkaAdminClient
 ) -> None:
     """B7 for whole processes: frozen beyond its session and its poll interval, the others have its share."""
-    zombie, group = arena.roles["ingest-2"], group_of(arena)
+    zombie, group, since = arena.roles["ingest-2"], group_of(arena), time.monotonic()
     await until(partial(has_members, admin, group, 3), within=30)
     shared = len(zombie.told("partitions_assigned"))
     zombie.freeze()
@@ -117,5 +117,5 @@ async def test_a_zombie_that_wakes_with_old_results_in_hand_changes_nothing(
     await arena.feeder.more(500, within=60)
     await arena.holds(within=120)
     assert_viewers_stayed(arena)
-    assert arena.ready("web").stayed_ready(0)
+    assert arena.ready("web").stayed_ready(since)
     assert not zombie.told("role_died")
