@@ -44,16 +44,17 @@ class Ways(NamedTuple):
 COLUMNS = len(Ways._fields)
 
 # How one player's results become one row, by operator. `packed` is the greatest for the best result; points
-# that a hand has written may not fit, and count as one more than do.
+# that a hand has written may not fit, and count as one more than do; times, as the season's first or last.
 _BEST = """
 SELECT player_id,
     coalesce(max(packed) FILTER (WHERE NOT beyond) / {span}, -1) AS board_points,
-    {starts_us} + ({span} - 1 - coalesce(max(packed) FILTER (WHERE NOT beyond), 0) % {span}) * {tick_us}
-        AS board_at,
+    {starts_us} + ({span} - 1 - coalesce(max(packed) FILTER (WHERE NOT beyond), {span} - 1) % {span})
+        * {tick_us} AS board_at,
     max(packed) / {span} AS row_points,
     {starts_us} + ({span} - 1 - max(packed) % {span}) * {tick_us} AS row_at
 FROM (SELECT player_id, {beyond} AS beyond,
-        least(points, {most} + 1) * {span} + {span} - 1 - ({achieved_us} - {starts_us}) / {tick_us} AS packed
+        least(points, {most} + 1) * {span} + {span} - 1
+            - least(greatest(({achieved_us} - {starts_us}) / {tick_us}, 0), {ticks}) AS packed
     FROM match_results_s{season}{where}) r
 GROUP BY player_id"""
 
@@ -159,6 +160,7 @@ class SeasonCut:
             "span": 1 << season.time_bits,
             "starts_us": season.starts_us,
             "tick_us": season.tick_us,
+            "ticks": (season.ends_us - season.starts_us) // season.tick_us,
             "most": f"{season.codec.max_points}::bigint",
             "achieved_us": _ACHIEVED_US,
             "beyond": _beyond(self.log or 0, applied),

@@ -83,6 +83,18 @@ async def test_every_earlier_position_is_what_totals_held_then(archive: Archive,
             assert {way.player: way[1:3] for way in ways if way.board_points >= 0} == totals
 
 
+async def test_a_player_who_came_after_the_position_is_not_there_yet_with_the_longest_tick_too(
+    archive: Archive,
+) -> None:
+    await archive.create_season(season(points_bits=21, time_bits=32, tick="1 day"))
+    log = await new_log(archive)
+    before = await archive.next_offsets(log)
+    await append(archive, log, result(1, 7, 5, 3))
+    async with archive.cut(12) as cut:
+        (way,) = await cut.look_up(before, [7])
+    assert (way.board_points, way.row_points, way.total_points) == (-1, 5, 5)
+
+
 async def test_a_total_that_a_hand_has_changed_is_put_right(archive: Archive) -> None:
     await archive.create_season(season())
     log = await new_log(archive)
