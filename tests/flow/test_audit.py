@@ -343,7 +343,12 @@ async def test_an_audit_beside_the_real_roles_at_work_is_equal(
                 sent += 200
 
         feeding = asyncio.create_task(feed())
-        await until(lambda: flow.redis.zcard(KEYS.zset))
+
+        async def all_partitions_count() -> bool:
+            applied = await flow.boards.applied(12)
+            return applied is not None and len(applied.offsets) == 4 and all(applied.offsets.values())
+
+        await until(all_partitions_count)
         auditor = Auditor(settings, Metrics(), flow.archive, flow.boards, flow.redis)
         records = [await auditor.audit(12) for _ in range(3)]
         stop.set()
