@@ -2,7 +2,8 @@
 
 Owns when a round is due: reconcile soon after the start and then every so often, an audit when the last one
 that PostgreSQL knows (whoever made it) is old enough. What cannot be compared now is tried again after a
-while; no fault of a service ends this. Never compares: `reconcile.py` and `audit.py` do.
+while; no fault of a service, and none of the comparison itself, ends this.
+Never compares: `reconcile.py` and `audit.py` do.
 Neighbours: `web/parts.py` runs it beside the keeper; its metrics tell of audits by the command line, too.
 """
 
@@ -104,6 +105,10 @@ class Rounds:
         except PASSING as error:
             pause = min(self._settings.reconcile_every_s or AGAIN_S, AGAIN_S)
             self._failed(f"{work} of {season.board}", error)
+        except Exception as error:  # a look takes nothing down: the board that it looks at goes on
+            pause = min(self._settings.reconcile_every_s or AGAIN_S, AGAIN_S)
+            self._metrics.retries.labels("rounds", type(error).__name__).inc()
+            log.exception("round_failed", what=work, board=season.board)
         self._not_before[work, season.season_id] = time.monotonic() + pause
 
     async def _reconcile(self, season: Season) -> float:

@@ -129,3 +129,15 @@ async def test_where_both_are_off_nothing_is_done(sides: BothSides, metrics: Met
         await asyncio.sleep(0)
     assert await sides.archive.last_audit(12) is None
     assert await sides.redis.zscore(KEYS.zset, "4711") == 6
+
+
+async def test_a_comparison_that_fails_by_itself_takes_nothing_down(
+    sides: BothSides, metrics: Metrics
+) -> None:
+    async with sides.archive._database.transaction() as connection:
+        await connection.execute("ALTER TABLE player_totals RENAME COLUMN points TO score")
+    async with by_the_clock(rounds_of(sides, metrics, reconcile_every_s=0.05)):
+        await until(lambda: told(metrics, "retries_total", part="rounds", reason="UndefinedColumnError"))
+        async with sides.archive._database.transaction() as connection:
+            await connection.execute("ALTER TABLE player_totals RENAME COLUMN score TO points")
+        await until(lambda: told(metrics, "reconciles_total", outcome="equal"))
