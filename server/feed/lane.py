@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError, UnknownError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from server.errors import RankcastError
@@ -20,6 +20,11 @@ _ALONE_BYTES = 500_000  # nothing follows such a record in its batch: the broker
 Headers = list[tuple[str, bytes]]
 RecordWithHeaders = tuple[bytes | None, bytes | None, Headers]
 Record = tuple[bytes | None, bytes | None] | RecordWithHeaders
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Whether sending again may help: what a broker cannot name (-1) may be over in a moment."""
+    return error.retriable or isinstance(error, UnknownError)
 
 
 class Part:
@@ -86,7 +91,7 @@ class Lane:
             self._fail(taken, RankcastError("record_too_big", reason))
             await self._replace(producer)  # the refused batch took a number that the broker now waits for
         except KafkaError as error:
-            if error.retriable:  # until the callers' deadlines, who then take their parts out of the line
+            if may_pass(error):  # until the callers' deadlines, who then take their parts out of the line
                 for part in taken:
                     part.on_the_way = part.before
             else:

@@ -3,18 +3,20 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaConnectionError, KafkaError, TopicAuthorizationFailedError, UnknownError
 
 from server.embedded.process import free_port
 from server.embedded.tansu import Tansu
 from server.errors import RankcastError
 from server.feed.identity import BrokerAway, TopicMissing, TopicWatch
-from server.feed.lane import Record
+from server.feed.lane import Record, may_pass
 from server.feed.partitioner import partition_of
 from server.feed.producer import ResultProducer, replay_key
 from server.feed.topics import ensure_topics
@@ -33,6 +35,16 @@ def settings(request: pytest.FixtureRequest) -> Settings:
         topic_partitions=4,
         delivery_timeout_s=20,
     )
+
+
+@asynccontextmanager
+async def producing(settings: Settings, metrics: Metrics) -> AsyncIterator[ResultProducer]:
+    """A producer that is stopped however its test ends, so that the next one does not pay for it."""
+    producer = ResultProducer(settings, metrics)
+    try:
+        yield producer
+    finally:
+        await producer.stop()
 
 
 @pytest.fixture
@@ -95,9 +107,8 @@ async def test_records_without_a_key_spread_over_the_partitions(
 
 @pytest.mark.parametrize("compression", ["gzip", "lz4", "snappy", "zstd"])
 async def test_compressed_records_are_read_as_they_were(settings: Settings, compression: str) -> None:
-    producer = ResultProducer(settings.model_copy(update={"compression": compression}), Metrics())
-    await producer.send([(b"7", b"%d" % number * 50) for number in range(100)])
-    await producer.stop()
+    async with producing(settings.model_copy(update={"compression": compression}), Metrics()) as producer:
+        await producer.send([(b"7", b"%d" % number * 50) for number in range(100)])
     assert [value for _, _, value in await read_all(settings, 100)] == [b"%d" % at * 50 for at in range(100)]
 
 
@@ -106,9 +117,8 @@ async def test_nothing_to_send_is_sent_at_once(producer: ResultProducer) -> None
 
 
 async def test_more_than_may_wait_is_sent_all_the_same(settings: Settings) -> None:
-    producer = ResultProducer(settings.model_copy(update={"max_unsent": 10}), Metrics())
-    await asyncio.gather(*[producer.send([(b"%d" % number, b"x")] * 25) for number in range(8)])
-    await producer.stop()
+    async with producing(settings.model_copy(update={"max_unsent": 10}), Metrics()) as producer:
+        await asyncio.gather(*[producer.send([(b"%d" % number, b"x")] * 25) for number in range(8)])
     assert len(await read_all(settings, 200)) == 200
 
 
@@ -160,14 +170,13 @@ async def test_a_record_that_the_broker_does_not_take_is_refused_alone(apache_ka
     settings = Settings(
         kafka_bootstrap=apache_kafka_bootstrap, topic=f"results-{uuid.uuid4().hex}", topic_partitions=4
     )
-    producer = ResultProducer(settings, Metrics())
-    before, refused, after = await asyncio.gather(
-        producer.send([(b"1", b"before")]),
-        producer.send([(b"1", b"x" * 2_000_000)]),
-        producer.send([(b"1", b"after")]),
-        return_exceptions=True,
-    )
-    await producer.stop()
+    async with producing(settings, Metrics()) as producer:
+        before, refused, after = await asyncio.gather(
+            producer.send([(b"1", b"before")]),
+            producer.send([(b"1", b"x" * 2_000_000)]),
+            producer.send([(b"1", b"after")]),
+            return_exceptions=True,
+        )
     assert (before, after) == (None, None)
     assert isinstance(refused, RankcastError)
     assert refused.code == "record_too_big"
@@ -177,11 +186,10 @@ async def test_a_record_that_the_broker_does_not_take_is_refused_alone(apache_ka
 async def test_without_a_broker_the_sender_is_told_in_time_and_can_try_again() -> None:
     settings = Settings(kafka_bootstrap=f"127.0.0.1:{free_port()}", delivery_timeout_s=0.5)
     metrics = Metrics()
-    producer = ResultProducer(settings, metrics)
-    await producer.start()
-    with pytest.raises(RankcastError, match="send them again") as told:
-        await producer.send([(b"1", b"x")])
-    await producer.stop()
+    async with producing(settings, metrics) as producer:
+        await producer.start()
+        with pytest.raises(RankcastError, match="send them again") as told:
+            await producer.send([(b"1", b"x")])
     assert told.value.code == "log_unavailable"
     assert told.value.kind.retry
     labels = {"topic": settings.topic, "outcome": "failed"}
@@ -190,14 +198,13 @@ async def test_without_a_broker_the_sender_is_told_in_time_and_can_try_again() -
 
 async def test_a_broker_that_freezes_and_thaws_gets_what_was_sent_meanwhile(own_kafka: Tansu) -> None:
     settings = Settings(kafka_bootstrap=own_kafka.address, topic_partitions=4, delivery_timeout_s=30)
-    producer = ResultProducer(settings, Metrics())
-    await producer.send([(b"1", b"before")])
-    own_kafka.pause()
-    sending = asyncio.create_task(producer.send([(b"1", b"meanwhile")]))
-    await asyncio.sleep(0)
-    own_kafka.resume()
-    await sending
-    await producer.stop()
+    async with producing(settings, Metrics()) as producer:
+        await producer.send([(b"1", b"before")])
+        own_kafka.pause()
+        sending = asyncio.create_task(producer.send([(b"1", b"meanwhile")]))
+        await asyncio.sleep(0)
+        own_kafka.resume()
+        await sending
     assert [value for _, _, value in await read_all(settings, 2)] == [b"before", b"meanwhile"]
 
 
@@ -205,54 +212,61 @@ async def test_a_broker_that_does_not_acknowledge_is_a_problem_until_it_answers_
     own_kafka: Tansu,
 ) -> None:
     settings = Settings(kafka_bootstrap=own_kafka.address, topic="results", delivery_timeout_s=1)
-    producer = ResultProducer(settings, Metrics())
-    await producer.start()
-    assert await producer.problem() is None
-    own_kafka.pause()
-    try:
-        with pytest.raises(RankcastError, match="did not acknowledge"):
-            await producer.send([(b"1", b"x")])
-        assert "did not acknowledge" in (await producer.problem() or "")
-    finally:
-        own_kafka.resume()
+    async with producing(settings, Metrics()) as producer:
+        await producer.start()
+        assert await producer.problem() is None
+        own_kafka.pause()
+        try:
+            with pytest.raises(RankcastError, match="did not acknowledge"):
+                await producer.send([(b"1", b"x")])
+            assert "did not acknowledge" in (await producer.problem() or "")
+        finally:
+            own_kafka.resume()
 
-    async def over() -> bool:
-        return await producer.problem() is None
+        async def over() -> bool:
+            return await producer.problem() is None
 
-    await until(over, within=20)
-    await producer.stop()
+        await until(over, within=20)
 
 
 async def test_after_a_restart_of_the_broker_results_go_on(own_kafka: Tansu) -> None:
     settings = Settings(kafka_bootstrap=own_kafka.address, topic_partitions=4, delivery_timeout_s=3)
-    producer = ResultProducer(settings, Metrics())
-    await producer.send([(b"1", b"before")])
-    await own_kafka.restart()
-    await ensure_topics(settings)
+    async with producing(settings, Metrics()) as producer:
+        await producer.send([(b"1", b"before")])
+        await own_kafka.restart()
+        await ensure_topics(settings)
 
-    async def sent() -> bool:
-        try:
-            await producer.send([(b"1", b"after")])
-        except RankcastError:
-            return False
-        return True
+        async def sent() -> bool:
+            try:
+                await producer.send([(b"1", b"after")])
+            except RankcastError:
+                return False
+            return True
 
-    await until(sent, within=20)
-    await producer.stop()
+        await until(sent, within=20)
     assert (await read_all(settings, 1))[0][2] == b"after"
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [(UnknownError(), True), (KafkaConnectionError(), True), (TopicAuthorizationFailedError(), False)],
+)
+def test_only_a_trouble_that_may_pass_is_waited_for(error: KafkaError, passes: bool) -> None:
+    assert may_pass(error) is passes
 
 
 async def test_nothing_is_acknowledged_for_a_log_that_went_with_its_broker(own_kafka: Tansu) -> None:
     settings = Settings(kafka_bootstrap=own_kafka.address, topic_partitions=4)
-    producer = ResultProducer(settings, Metrics())
-    await producer.send([(b"%d" % number, b"before") for number in range(8)])
-    own_kafka.kill()
-    sending = [asyncio.create_task(producer.send([(b"%d" % number, b"%d" % number)])) for number in range(20)]
-    await asyncio.sleep(0)  # they are on their way before there is a broker again, which lacks the topic
-    await own_kafka.start()
-    await asyncio.gather(*sending)
-    await producer.send([(b"%d" % number, b"%d" % number) for number in range(20, 40)])
-    await producer.stop()
+    async with producing(settings, Metrics()) as producer:
+        await producer.send([(b"%d" % number, b"before") for number in range(8)])
+        own_kafka.kill()
+        sending = [
+            asyncio.create_task(producer.send([(b"%d" % number, b"%d" % number)])) for number in range(20)
+        ]
+        await asyncio.sleep(0)  # they are on their way before there is a broker again, which lacks the topic
+        await own_kafka.start()
+        await asyncio.gather(*sending)
+        await producer.send([(b"%d" % number, b"%d" % number) for number in range(20, 40)])
     values = {int(value or b"-1") for _, _, value in await read_all(settings, 40)}
     assert values == set(range(40))
 
