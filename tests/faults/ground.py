@@ -1,10 +1,10 @@
-"""What an arena stands on that several tests share: a place, a Valkey, a database, each the arena's own.
+"""An arena that several tests share, and what it stands on: a place, a Valkey, a database, each its own.
 
 Owns their beginning and end. Each test leaves the arena healthy (`Arena.holds`), and the next one feeds it
 again (`fed`). Never breaks anything.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from server.embedded.postgres import Postgres
 from server.embedded.valkey import Valkey
 from tests import guardian, services
-from tests.faults.arena import Arena
+from tests.faults.arena import ALL, Arena, standing
 
 BEFORE = 500  # results between two tests' faults, so that each breaks something at work
 
@@ -40,6 +40,36 @@ async def ground(services_folder: Path, postgres: Postgres) -> AsyncIterator[Gro
         valkey.kill()
         await services.drop_database(postgres.address, database_url)
         guardian.clear(place)
+
+
+@asynccontextmanager
+async def sharing(
+    services_folder: Path,
+    postgres: Postgres,
+    kafka_bootstrap: str,
+    *,
+    processes: Mapping[str, str] = ALL,
+    rate: float | None = None,
+    **variables: str,
+) -> AsyncIterator[Arena]:
+    """An arena on ground and a topic of its own, for all tests of a module; see `arena.standing`."""
+    topic = await services.new_topic(kafka_bootstrap)
+    async with (
+        ground(services_folder, postgres) as ours,
+        standing(
+            ours.place,
+            redis_url=ours.valkey.address,
+            database_url=ours.database_url,
+            kafka_bootstrap=kafka_bootstrap,
+            topic=topic,
+            processes=processes,
+            partitions=services.PARTITIONS,
+            **variables,
+        ) as found,
+    ):
+        if rate is not None:
+            await at_rate(found, rate)
+        yield found
 
 
 async def at_rate(arena: Arena, rate: float) -> None:

@@ -13,14 +13,14 @@ from aiokafka.admin import AIOKafkaAdminClient
 from server.embedded.postgres import Postgres
 from tests import services
 from tests.faults.apache import administering, members, passer_by
-from tests.faults.arena import Arena, standing
-from tests.faults.ground import assert_viewers_stayed, at_rate, fed, ground
+from tests.faults.arena import Arena
+from tests.faults.ground import assert_viewers_stayed, fed, sharing
 from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 SESSION_S = 6  # Apache Kafka takes no less
-REBALANCED_FOR_S = 24.0  # a minute would show the same: each of the rebalances is a case of its own
+REBALANCED_FOR_S = 60.0
 EVERY_S = 3.0
 INGESTS = ("ingest", "ingest-2", "ingest-3")
 
@@ -32,21 +32,16 @@ async def shared(
     services_folder: Path, postgres: Postgres, apache_kafka: services.ApacheKafka
 ) -> AsyncIterator[Arena]:
     """Three processes ingest; everything else is one."""
-    async with (
-        ground(services_folder, postgres) as ours,
-        standing(
-            ours.place,
-            redis_url=ours.valkey.address,
-            database_url=ours.database_url,
-            kafka_bootstrap=apache_kafka.address,
-            topic=await services.new_topic(apache_kafka.address),
-            processes={"web": "web,persist,keeper"} | dict.fromkeys(INGESTS, "ingest"),
-            RANKCAST_CONSUMER_GROUPS="true",
-            RANKCAST_SESSION_TIMEOUT_S=str(SESSION_S),
-            RANKCAST_MAX_POLL_INTERVAL_S=str(SESSION_S),
-        ) as found,
-    ):
-        await at_rate(found, RATE)
+    async with sharing(
+        services_folder,
+        postgres,
+        apache_kafka.address,
+        processes={"web": "web,persist,keeper"} | dict.fromkeys(INGESTS, "ingest"),
+        rate=RATE,
+        RANKCAST_CONSUMER_GROUPS="true",
+        RANKCAST_SESSION_TIMEOUT_S=str(SESSION_S),
+        RANKCAST_MAX_POLL_INTERVAL_S=str(SESSION_S),
+    ) as found:
         yield found
 
 

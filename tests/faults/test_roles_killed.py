@@ -15,9 +15,8 @@ from server.board.connection import connect
 from server.board.keys import BoardKeys
 from server.embedded.postgres import Postgres
 from server.embedded.tansu import Tansu
-from tests import services
-from tests.faults.arena import APART, SUM, Arena, standing
-from tests.faults.ground import fed, ground
+from tests.faults.arena import APART, SUM, Arena
+from tests.faults.ground import fed, sharing
 from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
@@ -28,17 +27,12 @@ MEANWHILE = 1000  # results while a role is dead
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(services_folder: Path, postgres: Postgres, kafka: Tansu) -> AsyncIterator[Arena]:
     """Each role a process of its own."""
-    async with (
-        ground(services_folder, postgres) as ours,
-        standing(
-            ours.place,
-            redis_url=ours.valkey.address,
-            database_url=ours.database_url,
-            kafka_bootstrap=kafka.address,
-            topic=await services.new_topic(kafka.address),
-            processes=APART,
-        ) as found,
-    ):
+    async with sharing(
+        services_folder,
+        postgres,
+        kafka.address,
+        processes=APART,
+    ) as found:
         yield found
 
 
