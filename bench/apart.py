@@ -52,6 +52,6 @@ def _run(pipe: Connection, name: str, quick: bool) -> None:
         pipe.send(importlib.import_module(f"bench.{name}").run(quick, progress(name)))
     except KeyboardInterrupt:
         sys.exit(1)
-    except Exception:
+    except Exception:  # whatever a benchmark dies of is told, and the next one runs
         traceback.print_exc()
         pipe.send(None)

@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from bench.fanout import BOARD, Board
+from bench.fanout import BOARD, CHANGES, Board
 from bench.report import Say, Table, progress, spread
 from server.live.endpoint import serve_socket
 from server.live.handshake import RankcastHttp, RankcastProtocol
@@ -197,7 +197,7 @@ async def _trace(browser: Browser, page: Page, name: str) -> None:
 async def measure(chromium: str, quick: bool, say: Say) -> Table:
     """Every screen, some runs each."""
     table = Table(
-        f"The live board: 100 rows, {1 / TICK_S:.0f} pictures a second, {_moves()} players changed in each",
+        f"The live board: 100 rows, {1 / TICK_S:.0f} pictures a second, {CHANGES} players changed in each",
         (
             "",
             "frames a second",
@@ -221,12 +221,6 @@ async def measure(chromium: str, quick: bool, say: Say) -> Table:
         f"{os.getloadavg()[0]:.1f}."
     )
     return table
-
-
-def _moves() -> int:
-    from bench.fanout import CHANGES  # noqa: PLC0415
-
-    return CHANGES
 
 
 def _cells(runs: list[Seen]) -> list[str]:

@@ -78,7 +78,7 @@ def serve(
     KAFKA_BOOTSTRAP_SERVERS), then the roles: web answers and pushes, ingest moves results from Kafka into
     Redis, persist into PostgreSQL, keeper makes and mends boards. Prints the addresses and the API key.
     """
-    from server.commands import serve as command  # noqa: PLC0415  only serve needs what the server is made of
+    from server.commands import serve as command
 
     options: dict[str, object] = {"host": host, "port": port}
     settings = _settings().model_copy(update={name: it for name, it in options.items() if it is not None})
@@ -96,7 +96,7 @@ def season_create(
     points_bits, time_bits, tick ("1 second"), time_zone ("UTC"), counts_from, grace. The same definition
     again is fine.
     """
-    from server.commands import season as command  # noqa: PLC0415
+    from server.commands import season as command
 
     found = _located()
     found.need("database_url", "redis_url")
@@ -106,7 +106,7 @@ def season_create(
 @season_app.command("list")
 def season_list() -> None:
     """List all seasons."""
-    from server.commands import season as command  # noqa: PLC0415
+    from server.commands import season as command
 
     _console().print(_run(command.listed(_located().need("database_url"))))
 
@@ -114,7 +114,7 @@ def season_list() -> None:
 @season_app.command("show")
 def season_show(season: SeasonId) -> None:
     """Print a season's definition, as `season create` takes it."""
-    from server.commands import season as command  # noqa: PLC0415
+    from server.commands import season as command
 
     _out(_run(command.shown(_located().need("database_url"), season)))
 
@@ -125,7 +125,7 @@ def season_reset(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
 ) -> None:
     """Delete a season's results and its board, and start it anew."""
-    from server.commands import season as command  # noqa: PLC0415
+    from server.commands import season as command
 
     settings = _located().need("database_url", "redis_url")
     if not yes:
@@ -149,7 +149,7 @@ def replay(
 
     The key of a record is its player id, where its line has one. Ends when Kafka has acknowledged all.
     """
-    from server.commands.replay import replay as command  # noqa: PLC0415
+    from server.commands.replay import replay as command
 
     settings = _located().need("kafka_bootstrap")
     count = _run(command(settings, file, speed, Console(stderr=True)))
@@ -161,7 +161,7 @@ def names(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON object: player id to name")],
 ) -> None:
     """Give players names; boards on screen change at once."""
-    from server.commands.names import save  # noqa: PLC0415
+    from server.commands.names import save
 
     settings = _located().need("database_url", "redis_url")
     _out(f"{_run(save(settings, file))} names saved")
@@ -170,7 +170,7 @@ def names(
 @app.command(epilog="Example: `rankcast rebuild 12`")
 def rebuild(season: SeasonId) -> None:
     """Make a season's board anew from PostgreSQL, beside the live one, while results keep coming."""
-    from server.commands.rebuild import rebuild as command  # noqa: PLC0415
+    from server.commands.rebuild import rebuild as command
 
     settings = _located().need("database_url", "redis_url", "kafka_bootstrap")
     _out(_run(command(settings, season, Console(stderr=True))))
@@ -186,7 +186,7 @@ def reconcile(
     The keeper does the same every hour (RANKCAST_RECONCILE_EVERY_S). Exit code 0 when nothing differs or all
     was repaired, 1 when differences remain, 2 when it could not be found out.
     """
-    from server.commands import check as command  # noqa: PLC0415
+    from server.commands import check as command
 
     found = _checked(
         lambda settings: command.reconcile(settings, season, Console(stderr=True), repair=repair)
@@ -203,7 +203,7 @@ def audit(season: SeasonId) -> None:
     Prints the SHA-256 of the board as Redis and as PostgreSQL made it. `GET /seasons/ID/leaderboard/audit`
     tells the last audit. Exit code 0 when all is equal, 1 when it is not, 2 when it could not be found out.
     """
-    from server.commands import check as command  # noqa: PLC0415
+    from server.commands import check as command
 
     record = _checked(lambda settings: command.audit(settings, season, Console(stderr=True)))
     command.show_audit(record, _console())
@@ -217,11 +217,11 @@ def doctor() -> None:
 
     Exit code 1 when something is wrong.
     """
-    from server.commands import doctor as command  # noqa: PLC0415
-    from server.commands.doctor_boards import examine_boards  # noqa: PLC0415
-    from server.commands.doctor_kafka import examine_kafka  # noqa: PLC0415
-    from server.commands.doctor_postgres import examine_postgres  # noqa: PLC0415
-    from server.commands.doctor_redis import examine_redis  # noqa: PLC0415
+    from server.commands import doctor as command
+    from server.commands.doctor_boards import examine_boards
+    from server.commands.doctor_kafka import examine_kafka
+    from server.commands.doctor_postgres import examine_postgres
+    from server.commands.doctor_redis import examine_redis
 
     settings = _located().need("database_url", "redis_url", "kafka_bootstrap")
     parts = (
@@ -296,7 +296,7 @@ def _checked(work: Callable[[Settings], Coroutine[Any, Any, T]]) -> T:
 
 def _loop_factory() -> Any:
     try:
-        import uvloop  # noqa: PLC0415
+        import uvloop
     except ImportError:  # it does not exist for Windows
         return None
     return uvloop.new_event_loop

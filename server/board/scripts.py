@@ -52,6 +52,7 @@ class Scripts:
     def __init__(self, redis: Redis, metrics: Metrics) -> None:
         self._redis = redis
         self._metrics = metrics
+        self._known: set[str] = set()  # SHA-1s that the server has known
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Argument] = ()) -> Any:
         """One call's reply; an error reply is raised."""
@@ -66,15 +67,23 @@ class Scripts:
         replies = await self._send(calls, whole=False)
         unknown = _unknown(calls, replies)
         if unknown:
-            self._metrics.retries.labels("scripts", "NoScriptError").inc()
-            log.info("scripts_sent_again", calls=len(unknown), of=len(calls))
+            self._tell(calls, unknown)
             again = await self._send([calls[index] for index in unknown], whole=True)
             for index, reply in zip(unknown, again, strict=True):
                 replies[index] = reply
         for reply in replies:
             if isinstance(reply, RedisError):
                 raise reply
+        self._known.update(call.script.sha for call in calls)
         return replies
+
+    def _tell(self, calls: Sequence[Call], unknown: Sequence[int]) -> None:
+        """A script that the server has known was forgotten; one that it never had is no event."""
+        needed = {calls[index].script.sha for index in unknown}
+        if needed & self._known:
+            self._metrics.retries.labels("scripts", "NoScriptError").inc()
+            log.info("scripts_sent_again", calls=len(unknown), of=len(calls))
+        self._known |= needed
 
     async def _send(self, calls: Sequence[Call], *, whole: bool) -> list[Any]:
         """Send calls by hash, or with their text, which the server then keeps."""

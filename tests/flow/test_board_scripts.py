@@ -78,6 +78,15 @@ async def test_a_script_that_was_forgotten_between_two_calls_is_brought_back_and
     assert metrics.registry.get_sample_value("rankcast_retries_total", FORGOTTEN) == before + 1
 
 
+async def test_a_script_that_the_server_never_had_was_not_forgotten(redis: Redis) -> None:
+    metrics = Metrics()
+    await redis.script_flush()
+    boards = BoardStore(redis, Settings(), metrics)
+    await boards.submit((await maker_of(boards, redis)).batch())
+    assert await redis.script_exists(Script.load("submit").sha) == [True]
+    assert metrics.registry.get_sample_value("rankcast_retries_total", FORGOTTEN) is None
+
+
 @pytest.mark.parametrize("brought_back", [False, True])
 @pytest.mark.parametrize("forgotten", range(5))
 async def test_a_script_that_is_forgotten_in_the_middle_of_a_pipeline_costs_no_result_and_no_order_a6(
