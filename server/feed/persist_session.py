@@ -2,7 +2,7 @@
 
 Owns: the round; the order in it (a refused record is in its topic before its offset moves on); what is done
 when PostgreSQL stands elsewhere than this process thought, because somebody else wrote or a commit came
-through unheard; evidence of how far persist is, brought when there is nothing to store, too.
+through unheard; when evidence of how far persist is (`evidence.py`) is brought, with nothing to store, too.
 Never does: decide what counts (`decode.py`), or where a partition goes on: PostgreSQL's offset says that.
 Neighbours: `persist.py` runs one a log, `archive/store.py` moves rows, totals and offset in one transaction.
 """
@@ -19,16 +19,17 @@ from redis.exceptions import RedisError
 
 from server.archive.catalog import SeasonCatalog
 from server.archive.errors import ArchiveUnavailable, Fenced, SeasonAppeared, StoreRefused
-from server.archive.logs import Evidence
-from server.archive.results import Row, StoreReply
+from server.archive.results import Row
 from server.archive.store import Archive
 from server.core.season import Season
 from server.errors import RankcastError
 from server.feed.backoff import Stopped, insist
 from server.feed.decode import Decoded, decode
+from server.feed.evidence import evidence_of
 from server.feed.reader import Fetch, LogChanged, LogReader
 from server.feed.rejected import RejectedRecords
 from server.feed.report import Report
+from server.feed.stored import StoredCounts
 from server.feed.stuck import StuckPartitions, up_to_refused
 from server.metrics import Metrics
 from server.settings import Settings
@@ -38,7 +39,6 @@ log = structlog.get_logger(__name__)
 ROLE = "persist"
 READ_SECONDS = 0.1
 EVIDENCE_SECONDS = 5.0
-YEAR_10000_MS = 253_402_300_800_000
 
 OnLost = Callable[[Season], Awaitable[None]]
 
@@ -77,6 +77,7 @@ class PersistSession:
         self._stands: dict[int, _Stand] = {}
         self._held = False
         self._report = Report(metrics, ROLE, reader, self._positions)
+        self._counts = StoredCounts(metrics, ROLE, self._report)
         self._storing: asyncio.Task[None] | None = None
         self._evidence_every = min(EVIDENCE_SECONDS, settings.marker_life_s / 8)
         self._stuck = StuckPartitions(metrics, log_number)
@@ -230,7 +231,7 @@ class PersistSession:
                 stand.next,
                 decoded.end,
                 rows,
-                evidence=self._evidence(decoded),
+                evidence=evidence_of(self._reader, decoded),
                 unknown=decoded.unknown,
             )
         except Fenced as fence:
@@ -242,7 +243,7 @@ class PersistSession:
         stand.next = decoded.end
         stand.told_at = time.monotonic()
         if decoded.end > decoded.start:
-            self._count(decoded, reply, time.monotonic() - began)
+            self._counts.batch(decoded, reply, time.monotonic() - began)
 
     async def _store_up_to_refused(self, decoded: Decoded, rows: list[Row]) -> None:
         """Store what lies before the result that PostgreSQL refuses and let the partition stand there.
@@ -257,7 +258,7 @@ class PersistSession:
                 self._log, partition, stand.next, end, part, unknown=decoded.unknown
             )
             stand.next = end
-            self._count_rows(reply)
+            self._counts.rows(reply)
 
         found = None
         try:
@@ -272,18 +273,6 @@ class PersistSession:
                 self._reader.begin(partition, stand.next)
         if known and found is None:
             self._stuck.free(partition)
-
-    def _evidence(self, decoded: Decoded) -> Evidence:
-        """What is known of the time up to which PostgreSQL will have everything."""
-        last_ms, told_s = decoded.last_ms, time.monotonic()
-        known = last_ms is not None and 0 <= last_ms < YEAR_10000_MS
-        end, ago = self._reader.end(decoded.partition), self._reader.heard_ago(decoded.partition)
-        at_end = end is not None and ago is not None and end <= decoded.end
-        return Evidence(
-            timestamp_us=last_ms * 1000 if known and last_ms is not None else None,
-            at_end_ago_us=int(ago * 1_000_000) if at_end and ago is not None else None,
-            told_s=told_s,
-        )
 
     def _fenced(self, decoded: Decoded, fence: Fenced) -> None:
         """Go on where PostgreSQL stands; another log there means that ours is over.
@@ -320,21 +309,6 @@ class PersistSession:
         if self._waits is None:
             log.warning("persist_waits", part=part, error=str(fault))
         self._waits = f"persist: {fault}"
-
-    def _count(self, decoded: Decoded, reply: StoreReply, seconds: float) -> None:
-        metrics = self._metrics
-        self._count_rows(reply)
-        for reason, count in decoded.reasons().items():
-            metrics.refused.labels(ROLE, reason).inc(count)
-        if decoded.misplaced:
-            metrics.misplaced.labels(ROLE).inc(decoded.misplaced)
-        metrics.batch_size.labels(ROLE).observe(decoded.taken)
-        metrics.batch_seconds.labels(ROLE).observe(seconds)
-        self._report.done(decoded.last_ms or 0)
-
-    def _count_rows(self, reply: StoreReply) -> None:
-        self._metrics.results.labels(ROLE, "new").inc(reply.new)
-        self._metrics.results.labels(ROLE, "repeated").inc(reply.repeated)
 
     def _positions(self) -> dict[int, int | None]:
         """Where PostgreSQL stands, by partition."""
