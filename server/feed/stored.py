@@ -20,7 +20,7 @@ class StoredCounts:
         self._metrics.results.labels(self._role, "repeated").inc(reply.repeated)
 
     def batch(self, decoded: Decoded, reply: StoreReply, seconds: float) -> None:
-        """Count a range that took so long to store: its results, what was refused, how new its last one is."""
+        """Count a range that took so long to store: its results, what was refused, how new it is."""
         metrics, role = self._metrics, self._role
         self.rows(reply)
         for reason, count in decoded.reasons().items():
