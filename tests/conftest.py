@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         "tests/whole/",
         "tests/model/test_model.py",
         "tests/browser/",
-        "tests/test_cli.py",
+        "tests/cli/",
         "tests/flow/test_ingest",
     )
     items.sort(key=lambda item: next((n for n, path in enumerate(first) if item.nodeid.startswith(path)), 9))
