@@ -26,8 +26,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from bench.fanout import BOARD, CHANGES, Board
 from bench.report import Say, Table, progress, spread
+from bench.senders import BOARD, CHANGES, Board
 from server.live.endpoint import serve_socket
 from server.live.handshake import RankcastHttp, RankcastProtocol
 from server.live.hub import Hub
