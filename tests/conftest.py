@@ -29,12 +29,16 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 
 def pytest_configure() -> None:
-    """SIGTERM ends a run as Ctrl-C does: with all fixtures torn down. A busy machine fails no property."""
+    """SIGTERM ends a run as Ctrl-C does: with all fixtures torn down. A busy machine fails no property.
+
+    Ctrl-C itself does so where a shell has made background jobs ignore it, too.
+    """
     hypothesis_settings.register_profile(
         "rankcast", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     hypothesis_settings.load_profile("rankcast")
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

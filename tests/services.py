@@ -124,7 +124,8 @@ class ApacheKafka(Service):
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
 
     def _format(self) -> None:
-        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        some = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._cluster_id = some.replace("-", "_")  # one that begins with - is taken for an option
         command = self._java("kafka.tools.StorageTool", "format")
         command += ["--cluster-id", self._cluster_id, "--config", self._properties]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)

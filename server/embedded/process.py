@@ -86,6 +86,29 @@ def _signal_all(processes: Iterable[psutil.Process], number: signal.Signals) -> 
             process.send_signal(number)
 
 
+def stop_all(processes: Iterable[psutil.Process]) -> None:
+    """SIGSTOP processes and wait until no thread of theirs runs: the kernel takes its time for that."""
+    family = list(processes)
+    _signal_all(family, signal.SIGSTOP)
+    deadline = time.monotonic() + STOP_SECONDS
+    while any(map(_runs, family)) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether a thread of a stopped process still works; without /proc: whether its first one does."""
+    tasks = Path(f"/proc/{process.pid}/task")
+    try:
+        states = {_state(task) for task in tasks.iterdir()} if tasks.exists() else {process.status()}
+    except (OSError, psutil.NoSuchProcess):  # it ends instead
+        return False
+    return not states <= {"T", "t", "Z", "X", psutil.STATUS_STOPPED}
+
+
+def _state(task: Path) -> str:
+    return (task / "stat").read_text().rpartition(") ")[2][:1]
+
+
 def kill_all(processes: Iterable[psutil.Process]) -> None:
     """SIGKILL processes and wait until they have ended."""
     family = list(processes)
@@ -186,7 +209,7 @@ class Service(ABC):
 
     def pause(self) -> None:
         """Freeze the program (SIGSTOP): its connections stay open and nothing answers."""
-        _signal_all(processes_of(self.pid), signal.SIGSTOP)
+        stop_all(processes_of(self.pid))
 
     def resume(self) -> None:
         """Let a frozen program go on; nothing for one that runs."""

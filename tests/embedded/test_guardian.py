@@ -43,10 +43,14 @@ def hanging_run(folder: Path, note: Path) -> subprocess.Popen[bytes]:
 async def test_an_interrupted_run_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     note = tmp_path / "folder"
     run = hanging_run(tmp_path, note)
-    await until(lambda: note.exists() and note.read_text(), within=60)
-    folder = Path(note.read_text())
-    assert {process.name() for process in workers_in(folder)} >= {"valkey-server", "postgres", "tansu"}
-    run.send_signal(number)
-    await until(lambda: run.poll() is not None, within=30)
-    await until(lambda: not folder.exists(), within=30)
-    assert workers_in(folder) == []
+    try:
+        await until(lambda: note.exists() and note.read_text(), within=60)
+        folder = Path(note.read_text())
+        assert {process.name() for process in workers_in(folder)} >= {"valkey-server", "postgres", "tansu"}
+        run.send_signal(number)
+        await until(lambda: run.poll() is not None, within=30)
+        await until(lambda: not folder.exists(), within=30)
+        assert workers_in(folder) == []
+    finally:
+        run.kill()
+        run.wait()

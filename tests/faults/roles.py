@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 import orjson
+import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
+from server.embedded.process import stop_all
 from tests.services import ROOT
 from tests.waiting import until
 
@@ -86,7 +88,7 @@ class Role:
     def freeze(self) -> None:
         """SIGSTOP: its connections stay open and nothing answers."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)
+        stop_all([psutil.Process(self.process.pid)])
 
     def thaw(self) -> None:
         """SIGCONT."""
