@@ -28,6 +28,7 @@ from bench.load import Population, Record, running_season
 from bench.report import Say, Table, spread
 from bench.stack import ROOT, Stack, rankcast, services
 from server.archive.store import Archive
+from server.board.scripts import Script, script_names
 from server.core.log_identity import LogIdentity
 from server.core.results import Result
 from server.core.season import Season
@@ -83,7 +84,7 @@ class Run:
     players: int
     seconds: float
     calls_ms: dict[str, list[float]]
-    latency_ms: float
+    latency_ms: dict[str, float]
     sent_s: float
     view: View
     checked_s: dict[str, float]
@@ -144,8 +145,8 @@ async def viewing(url: str, season: Season, players: int) -> AsyncIterator[View]
                 frame = orjson.loads(text)
                 if begun.is_set():
                     view.take(frame, players)
-                elif frame["type"] == "snapshot":
-                    begun.set()
+                elif frame["type"] == "snapshot" and frame["total"] >= players:
+                    begun.set()  # not with the picture of a board that this process has yet to read
 
         taking = asyncio.create_task(take())
         await begun.wait()
@@ -168,25 +169,28 @@ class Watch:
         await self._redis.latency_reset()
 
     async def calls(self) -> dict[str, list[float]]:
-        """Milliseconds of each call that was noted, by command; scripts go by their first key's kind."""
+        """Milliseconds of each call that was noted, by command; scripts by name and kind of board."""
         found: dict[str, list[float]] = {}
         for entry in await self._redis.slowlog_get(MOST_NOTED):
             words = entry["command"].decode("utf-8", "replace").split(" ", 4)
             found.setdefault(_name(words), []).append(entry["duration"] / 1000)
         return found
 
-    async def latency(self) -> float:
-        """Milliseconds of the longest event of any kind."""
-        events = await self._redis.latency_latest()
-        return max((float(event[3]) for event in events), default=0.0)
+    async def latency(self) -> dict[str, float]:
+        """Milliseconds of the longest event of each kind."""
+        events: Any = await self._redis.latency_latest()
+        return {event[0].decode(): float(event[3]) for event in events}
+
+
+SCRIPTS = {script.sha: script.name for script in map(Script.load, script_names())}
 
 
 def _name(words: list[str]) -> str:
-    """A command's name; a script's with what its first key is."""
-    if not words[0].upper().startswith("EVAL") or len(words) < 4:
+    """A command's name; a script's own, with what its first key is."""
+    if words[0].upper() != "EVALSHA" or len(words) < 4:
         return words[0]
-    key = words[3]
-    return f"script on {'the board in the making' if ':rebuild:' in key else 'the live board'}"
+    board = "the board in the making" if ":rebuild:" in words[3] else "the live board"
+    return f"{SCRIPTS.get(words[1], 'a script')} on {board}"
 
 
 class Bench:
@@ -322,7 +326,10 @@ def table(size: Size, runs: list[Run]) -> Table:
         made.add(f"slowest {name}", spread([max(calls) for calls in noted], " ms", 1))
         slow = [sum(call > SLOW_MS for call in calls) for calls in noted]
         made.add(f"above {SLOW_MS:g} ms: {name}", spread(slow), f"of {sum(map(len, noted)):,} noted")
-    made.add("longest event of Redis (LATENCY)", spread([run.latency_ms for run in runs], " ms"))
+    for name in sorted({name for run in runs for name in run.latency_ms}):
+        made.add(
+            f"longest `{name}` by LATENCY", spread([run.latency_ms.get(name, 0.0) for run in runs], " ms")
+        )
     for kind in ("season", "snapshot", "stale"):
         made.add(f"frames `{kind}` at a viewer", spread([run.view.types[kind] for run in runs]))
     faults = [fault for run in runs for fault in run.view.faults]

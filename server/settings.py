@@ -155,9 +155,7 @@ class Settings(BaseSettings):
         gt=0,
         description="how long a viewer waits for a board that is read for the first time, in seconds",
     )
-    mirror_page: int = Field(
-        2000, ge=10, le=20_000, description="players in one read while a board is loaded"
-    )
+    mirror_page: int = Field(500, ge=10, le=20_000, description="players in one read while a board is loaded")
     mirror_waiting_rows: int = Field(
         1_000_000, ge=1000, description="changes kept while a board is loaded; more come from the change log"
     )

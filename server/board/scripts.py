@@ -21,6 +21,15 @@ log = structlog.get_logger(__name__)
 Argument = str | bytes | int
 
 
+def script_names() -> list[str]:
+    """The names of all scripts."""
+    return sorted(
+        file.name.removesuffix(".lua")
+        for file in files("server.board").iterdir()
+        if file.name.endswith(".lua")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """One Lua file: its text and the SHA-1 that servers know it by."""

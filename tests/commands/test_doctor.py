@@ -18,7 +18,7 @@ from server.commands.doctor import Finding, Level, advice, clock_finding, examin
 from server.commands.doctor_boards import examine_boards
 from server.commands.doctor_kafka import _replicas, _retention, examine_kafka
 from server.commands.doctor_postgres import examine_postgres
-from server.commands.doctor_redis import examine_redis
+from server.commands.doctor_redis import _allocator, examine_redis
 from server.core.season import Season
 from server.embedded.valkey import Valkey
 from server.feed.producer import ResultProducer
@@ -50,9 +50,15 @@ async def test_a_redis_as_we_start_it_is_good(own_valkey: Valkey) -> None:
     findings = await examine_redis(Settings(redis_url=own_valkey.address))
 
     assert _wrong(findings) == []
-    assert [finding.text for finding in findings if finding.level is Level.ADVICE] == [
+    advice = [finding.text for finding in findings if finding.level is Level.ADVICE]
+    assert [text for text in advice if not text.startswith("allocator")] == [
         "no replica: while Redis is away boards stand still, then are rebuilt if it comes back empty"
     ]
+
+
+@pytest.mark.parametrize(("name", "level"), [("jemalloc-5.3.0", Level.GOOD), ("libc", Level.ADVICE)])
+def test_an_allocator_that_makes_calls_wait_is_advised_against(name: str, level: Level) -> None:
+    assert _allocator({"mem_allocator": name}).level is level
 
 
 @pytest.fixture
