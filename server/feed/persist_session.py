@@ -231,7 +231,7 @@ class PersistSession:
                 stand.next,
                 decoded.end,
                 rows,
-                evidence=evidence_of(self._reader, decoded),
+                evidence=evidence_of(self._reader, decoded, time.monotonic()),
                 unknown=decoded.unknown,
             )
         except Fenced as fence:
