@@ -1,7 +1,7 @@
 """What persist tells PostgreSQL of the time up to which it will have everything that was in the log.
 
-Never asks anybody, nor a clock: it puts together what a range and its reader know. Neighbours: `persist_session.py` brings
-it with every range, `archive/logs.py` keeps it for those who ask about old results.
+Never asks anybody, nor a clock: it puts together what a range and its reader know. Neighbours:
+`persist_session.py` brings it with every range, `archive/logs.py` keeps it for all who ask about old results.
 """
 
 from server.archive.logs import Evidence
