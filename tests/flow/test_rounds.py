@@ -28,7 +28,7 @@ async def by_the_clock(rounds: Rounds) -> AsyncIterator[None]:
         yield
     finally:
         stop.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await running
 
 

@@ -75,7 +75,7 @@ async def test_a_check_that_does_not_end_when_it_is_cancelled_holds_no_answer_up
 
     readiness = Readiness()
     readiness.add("postgres", frozen)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(20):
         for _ in range(3):
             assert (await readiness.report()).parts == {"postgres": Part(False, "no answer within 0.05 s")}
     assert asked == 1
