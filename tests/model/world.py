@@ -367,11 +367,14 @@ class World:
         held = "SELECT log_partition, next_offset FROM persist_offsets WHERE log_id = $1"
         if {row[0]: row[1] for row in await self._on.sql.fetch(held, topic.number)} != ends:
             return False
-        standings = await self._on.boards.standings([season.season_id for season in self._on.seasons])
+        await self._on.catalog.refresh()
+        seasons = await self._on.catalog.all()
+        standings = await self._on.boards.standings([season.season_id for season in seasons])
         return all(
             not standing.lost
+            and not standing.is_outdated(season)
             and standing.applied is not None
             and standing.applied.log == topic.number
             and {number: standing.applied.offsets.get(number, 0) for number in ends} == ends
-            for standing in standings
+            for season, standing in zip(seasons, standings, strict=True)
         )
