@@ -20,6 +20,7 @@ what it knows.
 """
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from server.archive.database import Connection
@@ -27,6 +28,8 @@ from server.archive.errors import Fenced, LogLeft
 from server.core.log_identity import LogIdentity
 
 _LOCK = 7_265_112  # which log is the current one
+
+Verify = Callable[[], Awaitable[None]]
 
 
 class LogRange(NamedTuple):
@@ -80,8 +83,19 @@ async def next_offsets(connection: Connection, log: int) -> dict[int, int]:
     return {row["log_partition"]: row["next_offset"] for row in rows}
 
 
-async def hold(connection: Connection, log: int, partition: int, position_when_new: int) -> int:
-    """Return where to read the partition from; the first hold of a new log leaves the old one."""
+async def believed() -> None:
+    """Who has nobody to ask takes the log's word."""
+
+
+async def hold(
+    connection: Connection, log: int, partition: int, position_when_new: int, verify: Verify = believed
+) -> int:
+    """Return where to read the partition from; the first hold of a new log leaves the old one.
+
+    `verify` raises where the topic is not that log any more. It is asked under the lock that every change of
+    logs takes: a process that stood still while the topic was made anew twice would else leave the newest log
+    for one that is gone, and nobody could ever return to it.
+    """
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     left = await connection.fetchval("SELECT left_at IS NOT NULL FROM logs WHERE log_id = $1", log)
     if left is None:
@@ -89,6 +103,7 @@ async def hold(connection: Connection, log: int, partition: int, position_when_n
     if left:
         raise LogLeft(log)
     if await current_log(connection) != log:
+        await verify()
         await _change_to(connection, log)
     await connection.execute(
         "INSERT INTO persist_offsets (log_id, log_partition, next_offset) VALUES ($1, $2, $3) "

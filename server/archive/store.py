@@ -104,10 +104,16 @@ class Archive:
         async with self._database.transaction(readonly=True) as connection:
             return await logs.next_offsets(connection, log)
 
-    async def hold(self, log: int, partition: int, position_when_new: int) -> int:
-        """Return where persist reads on, `position_when_new` at its first hold; `LogLeft` for a left log."""
+    async def hold(
+        self, log: int, partition: int, position_when_new: int, verify: logs.Verify = logs.believed
+    ) -> int:
+        """Return where persist reads on, `position_when_new` at its first hold; `LogLeft` for a left log.
+
+        Where this log takes another one's place `verify` has the last word: it raises if the topic is not
+        this log any more, and nothing is changed.
+        """
         async with self._database.transaction() as connection:
-            return await logs.hold(connection, log, partition, position_when_new)
+            return await logs.hold(connection, log, partition, position_when_new, verify)
 
     # -- results
 

@@ -129,7 +129,7 @@ class PersistSession:
                 del self._stands[partition]
                 self._stuck.forget(partition)
         for partition, start in (await self._reader.starts(fresh)).items():
-            at = await self._archive.hold(self._log, partition, start)
+            at = await self._archive.hold(self._log, partition, start, self._reader.verify)
             if at < start:
                 at = await self._over_gap(partition, at, start, stop)
             self._stands[partition] = _Stand(at)

@@ -199,7 +199,7 @@ class LogReader:
         fetches = await self._ranges(records)
         self._check_silence()
         if fetches or time.monotonic() - self._verified > VERIFY_SECONDS:
-            await self._verify()
+            await self.verify()
         return fetches
 
     async def commit(self, offsets: dict[int, int]) -> None:
@@ -240,7 +240,8 @@ class LogReader:
         busy = {leader(tp) for tp in self._consumer._fetcher._records}
         return [partition for partition in self._at if leader(self._tp(partition)) in busy]
 
-    async def _verify(self) -> None:
+    async def verify(self) -> None:
+        """Ask the broker whether the topic is still this log. Raises LogChanged, BrokerAway, TopicMissing."""
         state = await self._watch.look()
         self._verified = time.monotonic()
         if state != self._state:

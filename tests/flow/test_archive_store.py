@@ -10,6 +10,7 @@ from server.core.log_identity import LogIdentity
 from server.core.refusals import Refusal
 from server.core.results import Result, parse_record, result_value
 from server.errors import RankcastError
+from server.feed.reader import LogChanged
 from tests.flow.archives import STARTS_US, append, board, match, new_log, result, season
 
 
@@ -173,6 +174,20 @@ async def test_a_log_once_left_never_returns(archive: Archive, log: int) -> None
     with pytest.raises(Fenced) as fenced:
         await archive.store(log, 0, 1, 2, [(1, result(2, 2, 10))])
     assert (fenced.value.found_log, fenced.value.found_offset) == (second, None)
+
+
+async def test_a_log_that_the_topic_is_no_more_takes_no_other_ones_place(archive: Archive, log: int) -> None:
+    await append(archive, log, result(1, 1, 10))
+    gone = await archive.log_number(LogIdentity("gone", "match-results", ""))
+
+    async def verify() -> None:
+        raise LogChanged("the topic is another log")
+
+    with pytest.raises(LogChanged):
+        await archive.hold(gone, 0, 0, verify)
+    assert await archive.current_log() == log
+    assert await archive.next_offsets(log) == {0: 1, 1: 0}
+    assert await archive.hold(log, 0, 0, verify) == 1  # whoever has it need not ask
 
 
 async def test_a_retry_in_a_new_log_is_a_repetition(archive: Archive, log: int) -> None:

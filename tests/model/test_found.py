@@ -58,6 +58,16 @@ FOUND = {
             *[("copy", 0, 0, 0, 0), ("reset", 0, 0, 0, 0), run(7), run(7), run(7), ("failover", 0, 0, 0, 0)],
         ],
     ),
+    "persist held a log that had come and gone while it stood still": Schedule(
+        True,
+        [
+            ("run", 2, 0, 0, 0),
+            ("new_log", 0, 0, 0, 0),
+            ("step", 2, 0, 0, 7),
+            ("new_log", 0, 0, 0, 0),
+            ("run", 5, 0, 0, 0),
+        ],
+    ),
     "persist stood still for hours before it told how far it was": Schedule(
         True,
         [
