@@ -50,7 +50,7 @@ async def test_a_subscription_that_goes_deaf_is_noticed_and_made_again_a7(ground
     async with wire_to(ground.valkey.address) as wire, ground.standing(through=wire.url) as arena:
         for times in (1, 2, 3):
             wire.deafen_subscriptions()
-            await retried(arena, "deaf", times)
+            await retried(arena, times, reason="deaf")
             await heard_again(arena)
             await arena.feeder.more(1000)
         await arena.holds()
