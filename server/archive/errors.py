@@ -52,8 +52,8 @@ class LogLeft(Exception):  # noqa: N818  the rule is called so
 
     def __init__(self, log: int) -> None:
         super().__init__(
-            f"log {log} was left for another one and is never read again: point this process at the topic that "
-            "is read now or, if the old one is to come back, make it anew (its results count once all the same)"
+            f"log {log} was left for another one and is never read again: point this process at the topic "
+            "that is read now or, if the old one is to come back, make it anew (nothing counts twice)"
         )
         self.log = log
 
