@@ -28,7 +28,7 @@ from bench.load import Population, Record, running_season
 from bench.report import Say, Table, spread
 from bench.stack import ROOT, Stack, rankcast, services
 from server.archive.store import Archive
-from server.board.scripts import Script, script_names
+from server.board.scripts import Script
 from server.core.log_identity import LogIdentity
 from server.core.results import Result
 from server.core.season import Season
@@ -182,7 +182,7 @@ class Watch:
         return {event[0].decode(): float(event[3]) for event in events}
 
 
-SCRIPTS = {script.sha: script.name for script in map(Script.load, script_names())}
+SCRIPTS = {Script.load(file.stem).sha: file.stem for file in (ROOT / "server/board").glob("*.lua")}
 
 
 def _name(words: list[str]) -> str:

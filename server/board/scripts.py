@@ -21,15 +21,6 @@ log = structlog.get_logger(__name__)
 Argument = str | bytes | int
 
 
-def script_names() -> list[str]:
-    """The names of all scripts."""
-    return sorted(
-        file.name.removesuffix(".lua")
-        for file in files("server.board").iterdir()
-        if file.name.endswith(".lua")
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Script:
     """One Lua file: its text and the SHA-1 that servers know it by."""
@@ -76,23 +67,21 @@ class Scripts:
         replies = await self._send(calls, whole=False)
         unknown = _unknown(calls, replies)
         if unknown:
-            self._tell(calls, unknown)
+            self._tell_forgotten(calls, unknown)
             again = await self._send([calls[index] for index in unknown], whole=True)
             for index, reply in zip(unknown, again, strict=True):
                 replies[index] = reply
+        self._known.update(call.script.sha for call in calls)
         for reply in replies:
             if isinstance(reply, RedisError):
                 raise reply
-        self._known.update(call.script.sha for call in calls)
         return replies
 
-    def _tell(self, calls: Sequence[Call], unknown: Sequence[int]) -> None:
+    def _tell_forgotten(self, calls: Sequence[Call], unknown: Sequence[int]) -> None:
         """A script that the server has known was forgotten; one that it never had is no event."""
-        needed = {calls[index].script.sha for index in unknown}
-        if needed & self._known:
+        if self._known.intersection(calls[index].script.sha for index in unknown):
             self._metrics.retries.labels("scripts", "NoScriptError").inc()
             log.info("scripts_sent_again", calls=len(unknown), of=len(calls))
-        self._known |= needed
 
     async def _send(self, calls: Sequence[Call], *, whole: bool) -> list[Any]:
         """Send calls by hash, or with their text, which the server then keeps."""
