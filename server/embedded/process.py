@@ -90,9 +90,7 @@ def stop_all(processes: Iterable[psutil.Process]) -> None:
     """SIGSTOP processes and wait until no thread of theirs runs: the kernel takes its time for that."""
     family = list(processes)
     _signal_all(family, signal.SIGSTOP)
-    deadline = time.monotonic() + STOP_SECONDS
-    while any(map(_runs, family)) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
+    _wait_while(_runs, family)
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -113,8 +111,12 @@ def kill_all(processes: Iterable[psutil.Process]) -> None:
     """SIGKILL processes and wait until they have ended."""
     family = list(processes)
     _signal_all(family, signal.SIGKILL)
+    _wait_while(alive, family)
+
+
+def _wait_while(is_so: Callable[[psutil.Process], bool], family: Sequence[psutil.Process]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
-    while any(map(alive, family)) and time.monotonic() < deadline:
+    while any(map(is_so, family)) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 
 
