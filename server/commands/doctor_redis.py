@@ -19,8 +19,8 @@ async def examine_redis(settings: Settings) -> list[Finding]:
     client = connect(settings.redis_url or "")
     try:
         info: dict[str, Any] = await client.info("everything")
-        findings = [_version(info), _eviction(info), _memory(info), _allocator(info), _persistence(info)]
-        findings.append(_role(info))
+        looks = (_version, _eviction, _memory, _allocator, _persistence, _role)
+        findings = [look(info) for look in looks]
         findings.append(await _clock(client, settings))
         if info["role"] == "master":
             findings.append(_replicas(info))
