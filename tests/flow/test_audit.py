@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
+from server.archive.catalog import SeasonCatalog
 from server.archive.store import Archive
 from server.board.store import BoardStore
 from server.core.season import Operator
@@ -15,6 +16,7 @@ from server.errors import RankcastError
 from server.keeper.audit import Auditor, Step
 from server.keeper.board_cut import NoBoard
 from server.keeper.exact import CutImpossible
+from server.keeper.rebuild import Rebuilder
 from server.metrics import Metrics
 from server.settings import Settings
 from tests.flow.archives import new_log
@@ -112,9 +114,6 @@ async def test_rows_of_a_log_that_was_left_count_whatever_their_offset(
 
 async def both_sides_again(sides: BothSides) -> Auditor:
     """The board rebuilt from PostgreSQL, and an auditor for it."""
-    from server.archive.catalog import SeasonCatalog  # noqa: PLC0415
-    from server.keeper.rebuild import Rebuilder  # noqa: PLC0415
-
     catalog = SeasonCatalog(sides.archive, asyncio.get_running_loop().time)
     await Rebuilder(sides.settings, Metrics(), sides.archive, sides.boards, catalog).rebuild(12)
     return Auditor(sides.settings, Metrics(), sides.archive, sides.boards, sides.redis)

@@ -237,7 +237,7 @@ async def test_while_postgresql_is_frozen_an_ordinary_board_moves_on_and_one_tha
             await flow.send([old])
             for round_ in range(1, 6):
                 await numbered(flow, ordinary, 40)
-                await until(lambda wanted=40 * round_: _points(flow, ordinary, wanted), within=20)  # type: ignore[misc]
+                await until(lambda wanted=40 * round_: _points(flow, ordinary, wanted), within=20)  # type: ignore[misc]  # a default binds it
             assert await flow.points(asking) == {}
             await until(lambda: "PostgreSQL" in (ingest.problem or ""), within=20)
             assert _went_back(flow) == 0  # calls behind one that waits are told to seek, too

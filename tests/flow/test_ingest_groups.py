@@ -75,7 +75,7 @@ async def test_processes_that_come_and_go_lose_nothing_and_count_nothing_twice_b
     playing = asyncio.create_task(play())
     while not playing.done():
         other = flow.ingest()
-        await until(lambda other=other: other.open_boards or playing.done(), within=60)  # type: ignore[misc]
+        await until(lambda other=other: other.open_boards or playing.done(), within=60)  # type: ignore[misc]  # a default binds it
         await flow.kill(other)
     await playing
     await everything(flow, season, 1000)

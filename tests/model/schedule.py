@@ -66,7 +66,7 @@ class Schedule:
             for place in range(1, 5):
                 if step[place]:
                     changed = (*step[:place], 0, *step[place + 1 :])
-                    found.append(replace(self, steps=[*steps[:at], changed, *steps[at + 1 :]]))  # type: ignore[list-item]
+                    found.append(replace(self, steps=[*steps[:at], changed, *steps[at + 1 :]]))  # type: ignore[list-item]  # five they are
         return found
 
 
